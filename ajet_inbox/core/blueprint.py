@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ajet_inbox.core.records import Record
+from msgspec import Struct
 
 DEFAULT_MAX_TIME_S = 24 * 3600.0
 DEFAULT_FIRST_STEP_S = 20 * 60.0
@@ -33,7 +33,7 @@ class Kind(StrEnum):
     WORLD = "world"  # in the machine: a mount may come back
 
 
-class Problem(Record):
+class Problem(Struct, frozen=True, kw_only=True):
     """One thing that is wrong or doubtful. `line` counts from 1 in the dropped file."""
 
     code: str
@@ -45,7 +45,7 @@ class Problem(Record):
     hint: str = ""
 
 
-class Service(Record):
+class Service(Struct, frozen=True, kw_only=True):
     """A program that has to run beside the command, such as a swarm server.
 
     `ready` says how it is known to be up (a URL, `port N`, `log PATTERN` or `file PATH`); None: it is not waited for.
@@ -56,7 +56,7 @@ class Service(Record):
     ready: str | None = None
 
 
-class Blueprint(Record):
+class Blueprint(Struct, frozen=True, kw_only=True):
     """The values of one blueprint. What could not be read is None; durations are seconds.
 
     Paths are absolute wherever the text allows it: relative ones have been joined to the codebase folder.
@@ -89,7 +89,7 @@ class Blueprint(Record):
     lines: dict[str, int] = {}
 
 
-class Reading(Record):
+class Reading(Struct, frozen=True, kw_only=True):
     """A blueprint as read: its values as far as they could be told, and every doubt on the way."""
 
     blueprint: Blueprint
