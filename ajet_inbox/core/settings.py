@@ -1,7 +1,7 @@
-"""Every setting with its default and its meaning (contract section 10): the one source for reading, writing and telling them.
+"""Every setting with its default and its meaning (contract section 10): the one source for reading and telling them.
 
-The meaning stands in the annotation, and the form a value is written in with it, so that the file `init` writes, docs/settings.md
-and `doctor` all come from these records. `settings_text` reads and writes them.
+A key's meaning stands in its annotation, with the form its value is written in; a group's meaning is its docstring.
+The file that `init` writes, docs/settings.md and `doctor` all come from these records.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from msgspec import Struct
 class Form(StrEnum):
     """How a value is written where its Python type alone does not tell; the text is what an error says was expected."""
 
-    DURATION = 'a duration with a unit, such as "30 min"'  # seconds in the record, above zero
-    SIZE = 'a size with a unit, such as "64 MiB"'  # bytes in the record, at least one
+    DURATION = 'a duration such as "30 min"'  # seconds in the record, above zero
+    SIZE = 'a size such as "64 MiB"'  # bytes in the record, at least one
     COUNT = "a whole number, 0 or more"
     POSITIVE = "a whole number, 1 or more"
+    NAME = "a name of letters, digits, _ and -"  # safe in a file name
     SHARE = "a number from 0 to 1"
 
 
@@ -27,6 +28,7 @@ Bytes = Annotated[int, Form.SIZE]
 Count = Annotated[int, Form.COUNT]
 Positive = Annotated[int, Form.POSITIVE]
 Share = Annotated[float, Form.SHARE]
+Name = Annotated[str, Form.NAME]
 
 
 class Language(StrEnum):
@@ -72,7 +74,7 @@ class Notice(StrEnum):
 class HostSlot(Struct, frozen=True, kw_only=True):
     """GPUs of a host that runs a watcher."""
 
-    name: Annotated[str, "The slot's name, unique in the home."]
+    name: Annotated[Name, "The slot's name, unique in the home."]
     host: Annotated[str | None, "The host it belongs to; null: every host with a watcher has one."] = None
     gpus: Annotated[tuple[Count, ...], "Indices of its GPUs as nvidia-smi shows them; [] is a slot without GPUs."]
 
@@ -80,7 +82,7 @@ class HostSlot(Struct, frozen=True, kw_only=True):
 class SshSlot(Struct, frozen=True, kw_only=True):
     """GPUs of a machine reached over SSH."""
 
-    name: Annotated[str, "The slot's name, unique in the home."]
+    name: Annotated[Name, "The slot's name, unique in the home."]
     ssh: Annotated[str, "How it is reached: the arguments of ssh, such as root@host -p 8824."]
     gpus: Annotated[Count, "How many GPUs it has."] = 8
 
@@ -101,8 +103,8 @@ class Slurm(Struct, frozen=True, kw_only=True):
 class SlurmSlot(Struct, frozen=True, kw_only=True):
     """A share of a Slurm partition."""
 
-    name: Annotated[str, "The slot's name, unique in the home."]
-    slurm: Annotated[Slurm, "What is asked of Slurm for each run."]
+    name: Annotated[Name, "The slot's name, unique in the home."]
+    slurm: Slurm
 
 
 class SlotSpec(Struct, frozen=True, kw_only=True):
@@ -178,7 +180,7 @@ class Plateau(Struct, frozen=True, kw_only=True):
 
 
 class Stall(Struct, frozen=True, kw_only=True):
-    """When a training is taken to hang; only with GPUs known to be idle, never in generic mode."""
+    """When a training is taken to hang: its GPUs are known to be idle; never in generic mode."""
 
     action: Annotated[StallAction, "What is done then."] = StallAction.STOP
     after: Annotated[
@@ -214,7 +216,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     """Blueprints written from task descriptions."""
 
     auto_submit: Annotated[bool, "Whether the draft of a dropped NAME.task.md is run without a review."] = False
-    agent: Annotated[Agent, "The coding agent that may write them."] = Agent()
+    agent: Agent = Agent()
 
 
 class Notify(Struct, frozen=True, kw_only=True):
@@ -247,19 +249,19 @@ class Settings(Struct, frozen=True, kw_only=True):
         Literal["auto"] | tuple[HostSlot | SshSlot | SlurmSlot, ...],
         "Where runs go; auto: one slot per 8 GPUs of each host, one with what there is below 8; or a list of slots.",
     ] = "auto"
-    watch: Annotated[Watch, "How the inbox and the other watchers are looked at."] = Watch()
-    limits: Annotated[Limits, "What is too large or takes too long."] = Limits()
-    gpu: Annotated[Gpu, "When a GPU counts as free."] = Gpu()
-    env: Annotated[Env, "The environment experiments get; check and doctor test this one."] = Env()
-    progress: Annotated[Progress, "How closely a running experiment is followed."] = Progress()
-    plateau: Annotated[Plateau, "When a training is taken to have stopped improving."] = Plateau()
-    stall: Annotated[Stall, "When a training is taken to hang: GPUs known to be idle; never in generic mode."] = Stall()
-    repair: Annotated[Repair, "What follows a failed attempt."] = Repair()
-    swarm: Annotated[Swarm, "Swarm servers that a run needs."] = Swarm()
+    watch: Watch = Watch()
+    limits: Limits = Limits()
+    gpu: Gpu = Gpu()
+    env: Env = Env()
+    progress: Progress = Progress()
+    plateau: Plateau = Plateau()
+    stall: Stall = Stall()
+    repair: Repair = Repair()
+    swarm: Swarm = Swarm()
     deliver: Annotated[bool, "Whether results are also written into exp_result_dir."] = True
-    draft: Annotated[Draft, "Blueprints written from task descriptions."] = Draft()
-    notify: Annotated[Notify, "How people are told."] = Notify()
-    security: Annotated[Security, "What a blueprint may do."] = Security()
-    retention: Annotated[Retention, "What is kept."] = Retention()
+    draft: Draft = Draft()
+    notify: Notify = Notify()
+    security: Security = Security()
+    retention: Retention = Retention()
     snapshot: Annotated[bool, "Whether a run uses a copy of its codebase, where the blueprint does not say."] = False
     templates_dir: Annotated[str | None, "A folder of templates that come before the built-in ones."] = None
