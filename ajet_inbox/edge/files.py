@@ -104,7 +104,8 @@ def too_large(name: str, limit: int) -> Unreadable:
     return Unreadable(why=Why.TOO_LARGE, message=f"{name} is larger than the limit of {limit} bytes")
 
 
-def _from_error(name: str, error: OSError) -> Unreadable:
+def unreadable_by(name: str, error: OSError) -> Unreadable:
+    """What an error from the system means."""
     why = _BY_ERRNO.get(error.errno or 0, Why.FAILED)
     return Unreadable(why=why, message=f"{name} {_SENTENCES.get(why, f'could not be read: {error.strerror}')}")
 
@@ -171,14 +172,14 @@ def _opened(path: Path, flags: int) -> Iterator[tuple[int, os.stat_result]]:
     try:
         fd = os.open(path, flags)
     except OSError as error:
-        raise _Refused(_from_error(path.name, error)) from error
+        raise _Refused(unreadable_by(path.name, error)) from error
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             raise _Refused(unreadable(path.name, status.st_mode))
         yield fd, status
     except OSError as error:
-        raise _Refused(_from_error(path.name, error)) from error
+        raise _Refused(unreadable_by(path.name, error)) from error
     finally:
         os.close(fd)
 
@@ -356,19 +357,19 @@ class Appender:
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         fsync_dir(path.parent)
 
-    def append(self, line: bytes | str) -> None:
-        """Adds one line; the newline is added here.
+    def append(self, *lines: bytes | str) -> None:
+        """Adds lines by one write, all durable together; the newlines are added here.
 
         Raises:
-            ValueError: `line` holds a newline.
-            OSError: it could not be made durable, and the file is as it was before, as far as that can be done.
+            ValueError: one of `lines` holds a newline.
+            OSError: they could not be made durable, and the file is as it was before, as far as that can be done.
         """
-        data = line.encode() if isinstance(line, str) else line
-        if b"\n" in data:
+        data = [line.encode() if isinstance(line, str) else line for line in lines]
+        if any(b"\n" in line for line in data):
             raise ValueError("a line to append holds a newline")
         size = os.fstat(self._fd).st_size
         try:
-            _write_all(self._fd, b"\n" * self._is_torn(size) + data + b"\n")
+            _write_all(self._fd, b"\n" * self._is_torn(size) + b"".join(line + b"\n" for line in data))
             os.fdatasync(self._fd)
         except OSError:
             with contextlib.suppress(OSError):
@@ -513,4 +514,4 @@ def _attempt(name: str, call: Callable[..., T], *args: object, **kwargs: object)
     try:
         return call(*args, **kwargs)
     except OSError as error:
-        raise _Refused(_from_error(name, error)) from error
+        raise _Refused(unreadable_by(name, error)) from error
