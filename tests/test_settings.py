@@ -32,8 +32,8 @@ ROOT = Path(__file__).parents[1]
 
 # What the contract names; a key that vanishes breaks the homes of others.
 CONTRACT_KEYS = {
-    "": "language slots watch limits gpu env progress plateau stall repair swarm deliver draft notify security retention"
-    " snapshot templates_dir",
+    "": "language slots watch limits gpu env progress plateau stall repair swarm deliver draft notify security"
+    " retention snapshot templates_dir",
     "watch.": "settle",
     "limits.": "blueprint_bytes drop_bytes world_wait lost_after first_step",
     "repair.": "max_attempts",
