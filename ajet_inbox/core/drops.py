@@ -15,9 +15,9 @@ from ajet_inbox.core.blueprint import Level, Problem
 
 BLUEPRINT_NAME = "blueprint.md"
 READY_BYTES = 16 * 1024
+READY_END = ".ready"  # the whole name of a folder's mark, the end of a file's
 _TASK_END = ".task.md"
 _FILE_END = ".md"
-_READY_END = ".ready"
 
 # ---- names --------------------------------------------------------------------------------------------------------
 
@@ -72,12 +72,12 @@ def classify(name: str, is_dir: bool, names_inside: Collection[str] | None = Non
 
 def is_ready_mark(name: str) -> bool:
     """Whether a file in the inbox is the mark of a drop, which may not have come yet."""
-    return name.endswith(_FILE_END + _READY_END)
+    return name.endswith(_FILE_END + READY_END)
 
 
 def ready_mark(name: str, kind: DropKind) -> str:
     """Where a drop's mark lies, relative to the inbox."""
-    return f"{name}/{_READY_END}" if kind is DropKind.FOLDER else name + _READY_END
+    return f"{name}/{READY_END}" if kind is DropKind.FOLDER else name + READY_END
 
 
 def printable(name: str) -> str:
@@ -156,7 +156,7 @@ class _Bad(Exception):
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
-        self.problem = Problem(code="ready_mark", section=_READY_END, line=line, message=f"The .ready mark {message}.")
+        self.problem = Problem(code="ready_mark", section=READY_END, line=line, message=f"The .ready mark {message}.")
 
 
 def read_ready(data: bytes) -> tuple[ReadyMark, tuple[Problem, ...]]:
@@ -246,7 +246,7 @@ def _unknown(name: str, line: int | None) -> Problem:
     return Problem(
         code="ready_mark_unknown",
         level=Level.WARNING,
-        section=_READY_END,
+        section=READY_END,
         line=line,
         message=f"The .ready mark has an option {name}, which is ignored.",
         hint=f"Known options: {', '.join(ReadyMark.__struct_fields__)}.",
