@@ -1,0 +1,32 @@
+# Every target sets up what it needs first. PYTHON=... names the interpreter to begin with (3.11 or later).
+export PYTHON
+BIN := .venv/bin
+
+.PHONY: help setup demo test lint bench docs clean
+
+help: ## shows this
+	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
+
+setup: ## makes .venv and installs tmux where it is missing
+	@scripts/setup.sh
+
+demo: setup ## runs real experiments through the inbox, to their finish.flag
+	@$(BIN)/ajet-inbox demo
+
+test: lint ## lints, then runs all tests
+	@$(BIN)/pytest -n auto --maxprocesses 8
+
+lint: setup ## style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: setup ## runs the benchmarks
+	@$(BIN)/python -m bench
+
+docs: setup ## writes the pages that are made from the code
+	@$(BIN)/python -c 'from ajet_inbox.core.settings_write import reference; print(reference(), end="")' > docs/settings.md
+
+clean: ## removes what make made; inbox/ and outbox/ stay
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
