@@ -22,7 +22,7 @@ lint: setup ## style and types
 	@$(BIN)/mypy
 
 bench: setup ## runs the benchmarks
-	@$(BIN)/python -m bench
+	@for each in bench/bench_*.py; do $(BIN)/python $$each || exit 1; done
 
 docs: setup ## writes the pages that are made from the code
 	@$(BIN)/python -c 'from ajet_inbox.core.settings_write import reference; print(reference(), end="")' > docs/settings.md

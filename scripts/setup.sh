@@ -39,7 +39,7 @@ install() {
 # Prints the first Python that is new enough.
 find_python() {
     for python in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do
-        if have "$python" && "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+        if have "$python" && "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             echo "$python"
             return
         fi
