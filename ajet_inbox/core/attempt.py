@@ -7,6 +7,7 @@ sides write and read; tests/test_supervisor_files.py holds the two together. Tim
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
@@ -91,7 +92,7 @@ class Started(Struct, frozen=True, kw_only=True):
     start_time: int
     keeper_pid: int
     keeper_start_time: int
-    started_at: str
+    started_at: datetime
     monotonic: float
 
 
@@ -124,9 +125,9 @@ class Exit(Struct, frozen=True, kw_only=True):
     cause: Cause | None = None
     stop_reason: str | None = None
     error: str | None = None
-    started_at: str | None = None
-    command_ended_at: str | None = None
-    ended_at: str
+    started_at: datetime | None = None
+    command_ended_at: datetime | None = None
+    ended_at: datetime
     cleanup_exit_code: int | None = None
     leftovers: tuple[Leftover, ...] = ()
     unkillable: tuple[Leftover, ...] = ()

@@ -71,8 +71,12 @@ class Fleet(Struct, frozen=True, kw_only=True):
         return run.holder == self.me
 
     def occupied(self) -> dict[str, str]:
-        """The run on each of this watcher's slots that has one, or is about to have one."""
-        held = {r.slot: r.name for r in self.runs.values() if r.slot and r.state in OCCUPYING and self.mine(r)}
+        """The run on each slot of this host that has one, or is about to have one.
+
+        A run of a watcher that died here keeps its slot: its experiment may live.
+        """
+        here = (run for run in self.runs.values() if run.holder and run.holder.host == self.me.host)
+        held = {run.slot: run.name for run in here if run.slot and run.state in OCCUPYING}
         kept = {slot: name for name, slot in (*self.looking.items(), *self.taking.items()) if slot}
         return kept | held
 
