@@ -12,7 +12,8 @@ import threading
 import time
 from pathlib import Path
 
-from ajet_inbox.edge.inbox import Inbox, InboxEvents
+from ajet_inbox.edge.inbox import Inbox
+from ajet_inbox.edge.inbox_events import InboxEvents
 
 TURNS = 15
 
