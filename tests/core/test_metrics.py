@@ -140,6 +140,8 @@ def test_datasets_are_kept_apart_and_a_rerun_ends_all_of_them() -> None:
     ]
     rerun = read_metrics(first + row(0, 0.5, "a")).evals
     assert [(e.dataset, e.global_steps) for e in rerun] == [("a", 0)]
+    twice = read_metrics(row(0, 0.1, "a") + row(0, 0.2, "b") + row(0, 0.3, "a")).evals
+    assert [(e.dataset, e.mean_reward) for e in twice] == [("b", 0.2), ("a", 0.3)]
     labels = read_metrics(block(0, label=" (aime)") + block(0, label=" (math)")).evals
     assert [e.dataset for e in labels] == ["aime", "math"]
 

@@ -182,6 +182,19 @@ def test_invalid_bytes_are_replaced() -> None:
     ]
 
 
+def test_a_mark_that_escape_codes_broke_up_counts_for_nothing() -> None:
+    """Else it would count or not by whether the line drew attention for another reason, which may be spent."""
+    broken = b"(raylet) Error, and st\x1b[0mep:1 - actor/kl_loss:1, Saving ch\x1b[0meckpoint\n"
+    kinds = [type(event) for event in events(broken * 30)]
+    assert kinds == [Complaint] * 20
+
+
+def test_the_bars_drawn_last_are_kept() -> None:
+    console = Console()
+    console.feed(b"".join(b"bar%d: 1%%|# | 1/9 [00:01<00:09, 1.00s/it]\n" % n for n in [*range(40), 30]))
+    assert [bar.label for bar in console.bars] == [f"bar{n}" for n in [*range(24, 30), *range(31, 40), 30]]
+
+
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
     return [data[start:end] for start, end in pairwise(edges)]
@@ -224,15 +237,15 @@ def test_any_cut_of_anything_tells_the_same(data: bytes, places: list[int]) -> N
         b"\x1b[" * 30000,
         "╭│ k │ v │".encode() * 4000,
         b"Error\n" * 10000,
+        "".join(f"│ k{n} │ v{n} │\n" for n in range(20_000)).encode(),
         b"".join(b"bar%d: 1%%|# | 1/9 [00:01<00:09, 1.00s/it]\n" % n for n in range(2000)),
     ],
     ids=lambda piece: repr(piece[:8]),
 )
 def test_memory_stays_flat(piece: bytes) -> None:
-    console = Console()
-    console.feed(piece)
     tracemalloc.start()
     try:
+        console = Console()
         for _ in range(12):
             console.feed(piece)
         kept, _ = tracemalloc.get_traced_memory()
