@@ -21,12 +21,9 @@ from ajet_inbox.edge.files import (
     Tail,
     Unreadable,
     Why,
-    copy_tree,
     create_exclusive,
-    fingerprint,
     fsync_dir,
     list_names,
-    move_aside,
     read_regular,
     tail_from,
     write_atomic,
@@ -197,8 +194,8 @@ def test_appends_lines(tmp_path: Path) -> None:
         journal.append(b"2")
         assert (tmp_path / "j").read_text(encoding="utf-8") == "一\n2\n"
     with Appender(tmp_path / "j") as journal:
-        journal.append("3")
-    assert (tmp_path / "j").read_text(encoding="utf-8") == "一\n2\n3\n"
+        journal.append("3", b"4")
+    assert (tmp_path / "j").read_text(encoding="utf-8") == "一\n2\n3\n4\n"
 
 
 @pytest.mark.parametrize(
@@ -311,6 +308,8 @@ def test_more_that_cannot_be_read(tmp_path: Path) -> None:
     assert why(read_regular(Path("/dev/zero"), 100)) is Why.DEVICE
     assert why(read_regular(tmp_path / "file" / "below", 100)) is Why.MISSING
     assert why(read_regular(tmp_path / ("n" * 256), 100)) is Why.FAILED
+    odd = read_regular(tmp_path / "two\nlines\udcff", 100)
+    assert odd == Unreadable(why=Why.MISSING, message=r"two\nlines\udcff does not exist")
 
 
 def test_permission_denied() -> None:
@@ -361,171 +360,3 @@ def test_tail_follows_a_link_but_no_fifo(tmp_path: Path) -> None:
     assert isinstance(tail, Tail)
     assert tail.data == b"bc"
     assert why(tail_from(tmp_path / "fifo", 0, 100)) is Why.FIFO
-
-
-# ---- moving aside -------------------------------------------------------------------------------------------------
-
-
-def test_moves_aside_and_overwrites_nothing(tmp_path: Path) -> None:
-    assert move_aside(tmp_path / "finish.flag", "stale-T") is None
-    for number in range(3):
-        (tmp_path / "finish.flag").write_text(str(number))
-        (tmp_path / "plots").mkdir()
-        (tmp_path / "plots" / "a.svg").write_text(str(number))
-        assert move_aside(tmp_path / "finish.flag", "stale-T")
-        assert move_aside(tmp_path / "plots", "stale-T")
-    endings = ("stale-T", "stale-T-2", "stale-T-3")
-    assert [(tmp_path / f"finish.flag.{e}").read_text() for e in endings] == ["0", "1", "2"]
-    assert [(tmp_path / f"plots.{e}" / "a.svg").read_text() for e in endings] == ["0", "1", "2"]
-    assert len(list_names(tmp_path)) == 6
-
-
-def test_moves_a_link_not_its_target(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
-    assert move_aside(tmp_path / "link", "stale") == tmp_path / "link.stale"
-    assert (tmp_path / "link.stale").is_symlink()
-    assert (tmp_path / "real").is_dir()
-
-
-def test_a_long_name_is_shortened(tmp_path: Path) -> None:
-    (tmp_path / ("实" * 85)).write_text("x")
-    moved = move_aside(tmp_path / ("实" * 85), "stale-T")
-    assert moved is not None
-    assert moved.read_text() == "x"
-    assert moved.name == "实" * 82 + ".stale-T"
-
-
-def test_what_cannot_be_moved_leaves_no_placeholder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EBUSY, "a mount point")
-
-    for make in (Path.touch, Path.mkdir):
-        make(tmp_path / "a")
-        with monkeypatch.context() as patch:
-            patch.setattr(Path, "rename", refuse)
-            with pytest.raises(OSError, match="mount point"):
-                move_aside(tmp_path / "a", "stale")
-        assert list_names(tmp_path) == ("a",)
-        move_aside(tmp_path / "a", "aside")
-        (tmp_path / "a.aside").rename(tmp_path.parent / f"{tmp_path.name}-{make.__name__}")
-
-
-# ---- whole folders ------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def drop(tmp_path: Path) -> Path:
-    folder = tmp_path / "inbox" / "实验 1"
-    (folder / "scripts" / "empty").mkdir(parents=True)
-    (folder / "blueprint.md").write_bytes(b"\x00\xff plan\r\n")
-    (folder / ".ready").touch()
-    (folder / "scripts" / "run.sh").write_text("echo hi\n")
-    (folder / "scripts" / "run.sh").chmod(0o700)
-    Path(os.fsdecode(os.fsencode(folder) + b"/odd\xff\n")).write_text("x")
-    return folder
-
-
-def below(folder: Path) -> dict[str, bytes | None]:
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
-
-
-def test_copies_byte_for_byte(tmp_path: Path, drop: Path) -> None:
-    assert copy_tree(drop, tmp_path / "copy", 17 + 1) == 18
-    assert below(tmp_path / "copy") == below(drop)
-    assert len(below(drop)) == 6
-    assert os.access(tmp_path / "copy" / "scripts" / "run.sh", os.X_OK)
-    assert not (tmp_path / "copy" / "blueprint.md").stat().st_mode & 0o111
-
-
-def test_a_copy_over_the_limit_is_none(tmp_path: Path, drop: Path) -> None:
-    assert why(copy_tree(drop, tmp_path / "copy", 17)) is Why.TOO_LARGE
-    assert list_names(tmp_path) == ("inbox",)
-
-
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (lambda path: path.symlink_to("/etc/passwd"), Why.SYMLINK),
-        (lambda path: path.symlink_to("/etc"), Why.SYMLINK),
-        (lambda path: os.mkfifo(path), Why.FIFO),
-        (make_socket, Why.SOCKET),
-    ],
-)
-def test_nothing_odd_is_copied_or_looked_into(
-    tmp_path: Path, drop: Path, make: Callable[[Path], None], reason: Why, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(drop)  # a socket's path has to be short
-    make(Path("scripts/odd"))
-    refused = copy_tree(drop, tmp_path / "copy", 1 << 20)
-    assert why(refused) is reason
-    assert "实验 1/scripts/odd" in str(refused)
-    assert why(fingerprint(drop, 1 << 20)) is reason
-    assert list_names(tmp_path) == ("inbox",)
-
-
-def test_only_a_folder_is_copied(tmp_path: Path, drop: Path) -> None:
-    (tmp_path / "link").symlink_to(drop)
-    assert why(copy_tree(drop / "blueprint.md", tmp_path / "copy", 100)) is Why.FILE
-    assert why(copy_tree(tmp_path / "link", tmp_path / "copy", 100)) is Why.SYMLINK
-    assert why(copy_tree(tmp_path / "no", tmp_path / "copy", 100)) is Why.MISSING
-    assert list_names(tmp_path) == ("inbox", "link")
-
-
-def test_a_copy_replaces_nothing(tmp_path: Path, drop: Path) -> None:
-    (tmp_path / "copy").mkdir()
-    (tmp_path / "copy" / "old").touch()
-    with pytest.raises(OSError):
-        copy_tree(drop, tmp_path / "copy", 1 << 20)
-    assert list_names(tmp_path) == ("copy", "inbox")
-    assert list_names(tmp_path / "copy") == ("old",)
-
-
-def test_a_bottomless_tree_ends(tmp_path: Path) -> None:
-    (tmp_path / "deep" / "/".join("d" * 40)).mkdir(parents=True)
-    assert why(fingerprint(tmp_path / "deep", 100)) is Why.TOO_LARGE
-    (tmp_path / "wide").mkdir()
-    for number in range(10_000):
-        (tmp_path / "wide" / str(number)).touch()
-    assert why(fingerprint(tmp_path / "wide", 100)) is Why.TOO_LARGE
-
-
-def rewrite_same_size_and_time(path: Path) -> None:
-    status = path.stat()
-    path.write_bytes(path.read_bytes().replace(b"plan", b"PLAN"))
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def replace_by_a_twin(path: Path) -> None:
-    status = path.stat()
-    twin = path.with_name("twin")
-    twin.write_bytes(path.read_bytes())
-    os.utime(twin, ns=(status.st_atime_ns, status.st_mtime_ns))
-    twin.replace(path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        rewrite_same_size_and_time,
-        replace_by_a_twin,
-        lambda path: os.utime(path, ns=(1, 1)),
-        lambda path: path.write_bytes(b""),
-        lambda path: path.rename(path.with_name("renamed.md")),
-        lambda path: (path.parent / "scripts" / "empty" / "new").touch(),
-    ],
-)
-def test_a_fingerprint_sees_every_change(drop: Path, change: Callable[[Path], None]) -> None:
-    before = fingerprint(drop, 1 << 20)
-    assert isinstance(before, str)
-    assert fingerprint(drop, 1 << 20) == before
-    change(drop / "blueprint.md")
-    assert fingerprint(drop, 1 << 20) != before
-
-
-def test_a_fingerprint_of_a_file(drop: Path) -> None:
-    before = fingerprint(drop / "blueprint.md", 100)
-    assert isinstance(before, str)
-    rewrite_same_size_and_time(drop / "blueprint.md")
-    assert fingerprint(drop / "blueprint.md", 100) != before
-    assert why(fingerprint(drop / "blueprint.md", 3)) is Why.TOO_LARGE

@@ -231,9 +231,9 @@ class Inbox:
         if stat.S_ISDIR(status.st_mode):
             return None
         if not stat.S_ISREG(status.st_mode):
-            return files.unreadable(printable(name), status.st_mode)
+            return files.unreadable(name, status.st_mode)
         if status.st_size > self._file_limit:
-            return files.too_large(printable(name), self._file_limit)
+            return files.too_large(name, self._file_limit)
         return None
 
     def _look(self, name: str, kind: DropKind, signature: Signature, now: float) -> _Look:
