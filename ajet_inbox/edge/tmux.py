@@ -64,6 +64,7 @@ _SIGNS = {
     "lost server": Trouble.NO_SERVER,
     "error connecting": Trouble.NO_SOCKET,
     "can't find": Trouble.NO_SESSION,
+    "no current target": Trouble.NO_SESSION,  # what it says instead while there is no session at all
     "duplicate session": Trouble.DUPLICATE,
 }
 
@@ -133,12 +134,14 @@ class Tmux:
 
     def attach_command(self, session: str, *, write: bool = False) -> str:
         """The shell command by which a person sees the session, also from inside another tmux."""
-        mode = [] if write else ["-r"]
-        return shlex.join(["env", "-u", "TMUX", *self._client(), "attach-session", *mode, "-t", f"={session}"])
+        mode = () if write else ("-r",)
+        command = ("env", "-u", "TMUX", *self._client(), "attach-session", *mode)
+        return f"{shlex.join(command)} -t '={session}'"  # quoted, for zsh looks up a program at an open `=`
 
     def capture_command(self, session: str) -> str:
         """The shell command that prints the last 1000 lines of the session."""
-        return shlex.join([*self._client(), "capture-pane", "-p", "-J", "-t", f"={session}:", "-S", "-1000"])
+        command = (*self._client(), "capture-pane", "-p", "-J", "-S", "-1000")
+        return f"{shlex.join(command)} -t '={session}:'"
 
     def _start(self, *command: str) -> Reply:
         reply = self._ask(*command)
