@@ -1,0 +1,222 @@
+"""Looking at runs, as they are and as they go on. Nothing here changes anything."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import click
+import msgspec
+
+from ajet_inbox.app.client.console import follow_console, last_lines, read_console
+from ajet_inbox.app.client.overview import overview
+from ajet_inbox.app.client.states import RunState, find
+from ajet_inbox.app.client.watchers import Watchers
+from ajet_inbox.app.errors import Code, UsageError, UserError
+from ajet_inbox.app.identity import host_name
+from ajet_inbox.cli.base import Command, Session, json_option, pass_session
+from ajet_inbox.cli.output import harmless, print_json, say
+from ajet_inbox.cli.story import facts, files, has_changed, is_over, step_line, steps
+from ajet_inbox.core import journal
+from ajet_inbox.core.metrics import read_metrics
+from ajet_inbox.core.paths import HomePaths
+from ajet_inbox.edge.files import Unreadable, tail_from
+from ajet_inbox.edge.journal import segments
+
+_REFRESH_S = 1.0
+_PEEK_POLL_S = 0.2
+_PEEK_LINES = 50
+_LAST_STEPS = 20
+_METRICS_BYTES = 64 << 20
+
+
+@click.command(cls=Command)
+@click.option("--watch", "is_live", is_flag=True, help="Show it anew every second, until Ctrl-C.")
+@json_option
+@pass_session
+def status(session: Session, is_live: bool, as_json: bool) -> None:
+    """Show the runs, the queue and the watchers."""
+    home, watchers = session.home, Watchers(session.home)
+    if is_live and (as_json or not sys.stdout.isatty()):
+        raise UsageError("--watch needs a terminal.", "Without it, 'ajet-inbox status --json' can be called again.")
+    from ajet_inbox.cli.status import status_document, status_view
+    from ajet_inbox.cli.tables import print_rich, width
+
+    if is_live:
+        _watch_status(home, watchers)
+    elif as_json:
+        print_json(status_document(overview(home, watchers)))
+    else:
+        print_rich(status_view(overview(home, watchers), width(), wraps=sys.stdout.isatty()))
+
+
+def _watch_status(home: HomePaths, watchers: Watchers) -> None:
+    from rich.live import Live
+
+    from ajet_inbox.cli.status import status_view
+    from ajet_inbox.cli.tables import width
+
+    with Live(auto_refresh=False, screen=True) as live:
+        while True:
+            live.update(status_view(overview(home, watchers), width(), wraps=True), refresh=True)
+            time.sleep(_REFRESH_S)
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@json_option
+@pass_session
+def show(session: Session, run: str, as_json: bool) -> None:
+    """Tell all that is known about a run."""
+    home = session.home
+    state, places = find(home, run), files(home, run)
+    story = steps(_entries(home, run))
+    if as_json:
+        print_json({**msgspec.to_builtins(state), "files": places, "journal": story})
+        return
+    for line in facts(state):
+        say(line)
+    for name, place in places.items():
+        say(f"{name:<13} {place}")
+    for step in story[-_LAST_STEPS:]:
+        say(step_line(step))
+
+
+def _entries(home: HomePaths, run: str) -> tuple[journal.AnyEntry, ...]:
+    try:
+        return journal.join(segments(home.run(run)))
+    except journal.Unreadable as error:
+        raise UserError(f"The journal of {run} was written by another version.", str(error)) from error
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@click.option(
+    "--after", type=click.FloatRange(min=0), default=0.0, metavar="SECONDS", help="Wait so long for a change."
+)
+@json_option
+@pass_session
+def peek(session: Session, run: str, after: float, as_json: bool) -> int:
+    """Wait a little for a run to change, then say where it stands.
+
+    It returns as soon as the state changes, with the last 50 console lines. The exit code is 0 while the run goes on,
+    10 when it is finished.
+    """
+    home = session.home
+    state = _changed(home, find(home, run), after)
+    lines = last_lines(home.run(run), _PEEK_LINES)
+    if as_json:
+        print_json({**msgspec.to_builtins(state), "console": lines})
+    else:
+        for line in (*facts(state), *lines):
+            say(line)
+    return Code.FINISHED if is_over(state) else Code.FINE
+
+
+def _changed(home: HomePaths, before: RunState, after_s: float) -> RunState:
+    deadline = time.monotonic() + after_s
+    state = before
+    while not is_over(state) and not has_changed(before, state) and (left := deadline - time.monotonic()) > 0:
+        time.sleep(min(_PEEK_POLL_S, left))
+        state = find(home, before.run)
+    return state
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@click.option("-f", "--follow", is_flag=True, help="Go on as it grows, over all attempts, until the run has ended.")
+@click.option("--attempt", type=click.IntRange(min=1), metavar="N", help="That of this attempt, not of the newest.")
+@pass_session
+def logs(session: Session, run: str, follow: bool, attempt: int | None) -> None:
+    """Print the console of a run.
+
+    On a terminal all but colours is taken out; through a pipe every byte is passed on.
+    """
+    from ajet_inbox.cli.terminal import Harmless
+
+    home = session.home
+    pieces = follow_console(home, run, attempt) if follow else read_console(home, run, attempt)
+    if not sys.stdout.isatty():
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+        return
+    text = Harmless()
+    for piece in pieces:
+        click.echo(text.feed(piece), nl=False)
+    click.echo(text.end(), nl=False)
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@click.option("--write", is_flag=True, help="Let what you type reach the experiment.")
+@pass_session
+def attach(session: Session, run: str, write: bool) -> None:
+    """Look at a running run in its tmux session.
+
+    It is read-only unless --write. Leave it with Ctrl-b d. Without a terminal the command is printed.
+    """
+    state = find(session.home, run)
+    if state.attach_command is None:
+        raise UserError(f"{run} is {state.state}: it has no tmux session.", f"See 'ajet-inbox logs {run}'.")
+    words = _attach_words(state.attach_command, write=write)
+    if state.host not in (None, host_name()):
+        say(f"It is on another host: ssh -t {shlex.quote(state.host or '')} {shlex.quote(shlex.join(words))}")
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        os.execvp(words[0], words)  # noqa: S606  (replaced by tmux, which wants the terminal for itself)
+    else:
+        say(shlex.join(words))
+
+
+def _attach_words(command: str, *, write: bool) -> list[str]:
+    """The command to attach, read-only or not.
+
+    Raises:
+        UserError: it is not what we write: nothing else is executed.
+    """
+    words = shlex.split(command)
+    if words[:4] != ["env", "-u", "TMUX", "tmux"] or "attach-session" not in words:
+        raise UserError("The command to attach is not one of ours, so it is not executed.", "Look into state.json.")
+    words = [word for word in words if word != "-r"]
+    at = words.index("attach-session") + 1
+    return words if write else [*words[:at], "-r", *words[at:]]
+
+
+@click.command(cls=Command)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option
+def metrics(file: Path, as_json: bool) -> int:
+    """Print the evaluations in a file.
+
+    FILE is a validation file of any version, or a console log. The exit code is 1 where there are none.
+    """
+    found = read_metrics(_tail(file))
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        from ajet_inbox.cli.tables import print_table
+
+        names = list(dict.fromkeys(name for e in found.evals for name in e.as_dict()))
+        rows = [[_shown(e.as_dict().get(name)) for name in names] for e in found.evals]
+        if rows:
+            print_table(names, rows)
+        else:
+            say(f"No evaluations in {file}.")
+    return Code.FINE if found.evals else Code.NO
+
+
+def _tail(file: Path) -> str:
+    """The end of a file that may be of any size: the last run in it is what counts."""
+    tail = tail_from(file, max(0, file.stat().st_size - _METRICS_BYTES), _METRICS_BYTES)
+    if isinstance(tail, Unreadable):
+        raise UserError(f"{tail.message}.")
+    return tail.data.decode(errors="replace")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else harmless(str(value))
