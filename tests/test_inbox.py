@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from ajet_inbox.core.drops import DropKind
-from ajet_inbox.edge.files import Why
-from ajet_inbox.edge.inbox import Complete, Inbox, Scan
+from ajet_inbox.edge import files
+from ajet_inbox.edge.files import Unreadable, Why, fingerprint
+from ajet_inbox.edge.inbox import Complete, Scan
 from tests.inbox_watch import SETTLE_S, Watch
 
 
@@ -91,13 +92,43 @@ def test_times_from_the_future_and_the_past_mean_nothing(watch: Watch) -> None:
     assert len(watch.taken(after=3.0)) == 2
 
 
-def test_the_wait_begins_when_the_first_look_is_over(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("plan")
-    ticks = iter([0.0, 2.0, 4.0, 5.0, 6.0])  # the first look takes two seconds
-    inbox = Inbox(tmp_path, SETTLE_S, clock=lambda: next(ticks))
-    assert inbox.scan().complete == ()
-    assert inbox.scan().complete == ()
-    assert len(inbox.scan().complete) == 1
+def test_the_wait_begins_when_the_first_look_is_over(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow_look(path: Path, limit: int) -> str | Unreadable:
+        watch.now += 2.0
+        return fingerprint(path, limit)
+
+    monkeypatch.setattr(files, "fingerprint", slow_look)
+    (watch.folder / "a.md").write_text("plan")
+    assert watch.taken() == []
+    assert watch.taken(after=2.9) == []
+    assert watch.taken(after=0.1) == [("a.md", Complete.SETTLED)]
+
+
+def test_what_has_settled_is_not_read_again(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[Path] = []
+
+    def counted_look(path: Path, limit: int) -> str | Unreadable:
+        looks.append(path)
+        return fingerprint(path, limit)
+
+    monkeypatch.setattr(files, "fingerprint", counted_look)
+    (watch.folder / "a.md").write_text("plan")
+    (watch.folder / "exp").mkdir()
+    (watch.folder / "exp" / "blueprint.md").write_text("plan")
+    for after in (0.0, 1.0, 2.0, 3.0, 3.0):
+        watch.scan(after)
+    assert len(watch.taken()) == 2
+    assert len(looks) == 4
+
+
+def test_a_filesystem_that_fails_decides_nothing(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    (watch.folder / "a.md").write_text("plan")
+    with monkeypatch.context() as patch:
+        broken = Unreadable(why=Why.FAILED, message="a.md could not be read: Input/output error")
+        patch.setattr(files, "fingerprint", lambda path, limit: broken)
+        assert [watch.taken(after=3.0) for _ in range(3)] == [[], [], []]
+    assert watch.taken(after=3.0) == []
+    assert watch.taken(after=3.0) == [("a.md", Complete.SETTLED)]
 
 
 def test_a_drop_that_went_and_came_waits_anew(watch: Watch) -> None:
@@ -160,6 +191,18 @@ def test_a_folder_s_mark(watch: Watch) -> None:
     assert watch.scan() == Scan()
     (watch.folder / "exp" / "blueprint.md").write_text("plan")
     assert watch.only().marks == ("exp/.ready",)
+
+
+def test_a_folder_s_time_tells_nothing(watch: Watch) -> None:
+    """Two changes within a tick of the kernel's clock leave the same time."""
+    folder = watch.folder / "exp"
+    folder.mkdir()
+    (folder / "blueprint.md").write_text("plan")
+    os.utime(folder, ns=(0, 0))
+    assert watch.taken() == []
+    (folder / ".ready").touch()
+    os.utime(folder, ns=(0, 0))
+    assert watch.taken() == [("exp", Complete.READY)]
 
 
 # ---- how people and programs write --------------------------------------------------------------------------------
