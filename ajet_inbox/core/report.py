@@ -1,0 +1,324 @@
+"""All that trial log, results and pages show of a run, from its journal and what it left behind.
+
+What is not known is None here and "unknown" there, never left out. Secrets are masked in everything but the names by
+which programs know the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from ajet_inbox.core.attempt import CONSOLE, Cause, Exit, Stage
+from ajet_inbox.core.blueprint import Blueprint, Problem
+from ajet_inbox.core.console import clean
+from ajet_inbox.core.journal import AnyEntry, Finished, Noted, Reason, Retrying, Seen, Stopping
+from ajet_inbox.core.lifecycle import Outcome, State
+from ajet_inbox.core.metrics import Metrics
+from ajet_inbox.core.paths import RunPaths
+from ajet_inbox.core.run import Attempt, Run
+from ajet_inbox.core.schedule import USABLE
+from ajet_inbox.core.scores import ScoreTable, score_tables
+from ajet_inbox.core.secrets import mask
+from ajet_inbox.core.snapshot import exit_code
+from ajet_inbox.core.story import Moment, chapters, moments, seconds, time_in_states, total
+
+SCHEMA = 1
+
+_TAIL_BYTES = 64 * 1024
+_TAIL_LINES = 40
+_LINE_LENGTH = 400
+_TEXT_LENGTH = 20_000
+_MOMENTS = 200
+_WAITING = (State.SUBMITTED, State.QUEUED, State.HELD)
+
+
+class End(StrEnum):
+    """How an attempt came to its end."""
+
+    GOING = "going"  # it has not, as far as the journal tells
+    EXIT = "exit"  # by itself, with an exit code
+    SIGNAL = "signal"  # by a signal that nobody here sent
+    MAX_TIME = "max_time"  # ended at its time limit
+    STOPPED = "stopped"  # ended because somebody or a policy asked
+    PREPARE = "prepare"  # its prepare command failed, so the command was not run
+    NOT_STARTED = "not_started"  # the command never began
+    UNKNOWN = "unknown"  # nobody can know any more
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """One attempt: what was seen of it, how it ended, what was decided and why. Durations in seconds.
+
+    `exit_code` is -N where signal N ended the command. `again_at`: when the next attempt was due, if one was decided.
+    """
+
+    number: int
+    session: str
+    announced_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    running_s: float | None
+    first_step_s: float | None
+    seen: Seen
+    end: End
+    exit_code: int | None
+    end_detail: str | None
+    stop: Stopping | None
+    leftovers: tuple[str, ...]
+    notes: tuple[str, ...]
+    decision: Reason | None
+    again_at: datetime | None
+    console: str
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """What was run. `environment` holds NAME=VALUE lines."""
+
+    mode: str
+    codebase_dir: str | None
+    venv_exe: str | None
+    yaml_path: str | None
+    launch_command: str | None
+    prepare_command: str | None
+    cleanup_command: str | None
+    services: tuple[str, ...]
+    environment: tuple[str, ...]
+
+
+class Times(Struct, frozen=True, kw_only=True):
+    """When, and for how many seconds. `running_s` counts attempts, `max_time_s` is what they were allowed."""
+
+    submitted_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    waiting_s: float | None
+    running_s: float | None
+    backoff_s: float | None
+    total_s: float | None
+    max_time_s: float | None
+
+
+class Places(Struct, frozen=True, kw_only=True):
+    """Where things lie."""
+
+    run_dir: str
+    drop: str
+    journal: str
+    attempts: str
+    result_dir: str | None
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """Everything that is shown of a run. `outcome` and `reason` are None while it is not finished."""
+
+    schema: int = SCHEMA
+    run: str
+    name: str
+    key: str | None
+    drop_sha256: str | None
+    title: str | None
+    purpose: str | None
+    notes: str | None
+    parent: str | None
+    retry_of: str | None
+    state: State
+    outcome: Outcome | None
+    reason: Reason | None
+    ended_by: str | None
+    exit_code: int | None
+    host: str | None
+    slot: str | None
+    gpus: tuple[str, ...]
+    command: Command
+    times: Times
+    problems: tuple[Problem, ...]
+    attempts: tuple[Trial, ...]
+    scores: tuple[ScoreTable, ...]
+    metrics: dict[str, Any]
+    story: tuple[Moment, ...]
+    story_left_out: int
+    console_tail: tuple[str, ...]
+    places: Places
+
+
+def report(run: Run, entries: Sequence[AnyEntry], *, metrics: Metrics, console_tail: bytes, paths: RunPaths) -> Report:
+    """The report of a run. `entries` is its whole journal, `console_tail` the end of its newest attempt's console."""
+    told = tuple(moments(entries))
+    b = run.blueprint
+    return _masked_report(
+        Report(
+            run=run.name,
+            name=run.drop.name,
+            key=run.drop.key,
+            drop_sha256=run.drop.sha256,
+            title=b.title,
+            purpose=b.purpose,
+            notes=b.notes,
+            parent=b.parent,
+            retry_of=run.drop.retry_of,
+            state=run.state,
+            outcome=run.outcome,
+            reason=run.reason,
+            ended_by=run.ended_by,
+            exit_code=exit_code(run.attempt),
+            host=run.holder.host if run.holder else None,
+            slot=run.slot,
+            gpus=run.slot_gpus,
+            command=_command(b),
+            times=_times(run, entries),
+            problems=run.problems,
+            attempts=_trials(run, entries, paths),
+            scores=score_tables(metrics.evals),
+            metrics=metrics.as_dict(),
+            story=told[-_MOMENTS:],
+            story_left_out=max(0, len(told) - _MOMENTS),
+            console_tail=() if run.outcome in USABLE else tail_lines(console_tail),
+            places=_places(run, paths),
+        )
+    )
+
+
+def tail_lines(console: bytes) -> tuple[str, ...]:
+    """The last lines of a console as a terminal would leave them, without secrets, none over 400 characters."""
+    text = console[-_TAIL_BYTES:].decode(errors="replace")
+    # Masked as one text: a private key goes over many lines, and a cut line may hide that it is one.
+    shown = mask("\n".join(clean(line) for line in text.split("\n"))).rstrip()
+    return tuple(_bounded(line, _LINE_LENGTH) for line in shown.split("\n")[-_TAIL_LINES:]) if shown else ()
+
+
+def _command(b: Blueprint) -> Command:
+    return Command(
+        mode=b.mode.value,
+        codebase_dir=b.codebase_dir,
+        venv_exe=b.venv_exe,
+        yaml_path=b.yaml_path,
+        launch_command=b.launch_command,
+        prepare_command=b.prepare_command,
+        cleanup_command=b.cleanup_command,
+        services=tuple(f"{service.name}: {service.command}" for service in b.services),
+        environment=tuple(f"{name}={value}" for name, value in b.env.items()),
+    )
+
+
+def _times(run: Run, entries: Iterable[AnyEntry]) -> Times:
+    spent = time_in_states(entries)
+    return Times(
+        submitted_at=run.submitted_at,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        waiting_s=total(spent.get(state, 0.0) for state in _WAITING),
+        running_s=total(seconds(attempt.started_at, attempt.ended_at) for attempt in run.attempts),
+        backoff_s=spent.get(State.BACKOFF, 0.0),
+        total_s=seconds(run.submitted_at, run.finished_at),
+        max_time_s=run.blueprint.max_time_s,
+    )
+
+
+def _places(run: Run, paths: RunPaths) -> Places:
+    return Places(
+        run_dir=str(paths.root),
+        drop=str(paths.drop),
+        journal=str(paths.journal),
+        attempts=str(paths.attempt(1).parent),
+        result_dir=run.result_dir,
+    )
+
+
+# ---- attempts -----------------------------------------------------------------------------------------------------
+
+
+def _trials(run: Run, entries: Iterable[AnyEntry], paths: RunPaths) -> tuple[Trial, ...]:
+    told = zip(run.attempts, chapters(entries), strict=True)
+    return tuple(_trial(run, attempt, chapter, paths) for attempt, chapter in told)
+
+
+def _trial(run: Run, attempt: Attempt, chapter: Sequence[AnyEntry], paths: RunPaths) -> Trial:
+    stop = next((entry for entry in chapter if isinstance(entry, Stopping)), None)
+    decided = next((entry for entry in chapter if isinstance(entry, Retrying | Finished)), None)
+    return Trial(
+        number=attempt.number,
+        session=attempt.session,
+        announced_at=attempt.announced_at,
+        started_at=attempt.started_at,
+        ended_at=attempt.ended_at,
+        running_s=seconds(attempt.started_at, attempt.ended_at),
+        first_step_s=seconds(attempt.started_at, attempt.first_step_at),
+        seen=attempt.seen,
+        end=_end(attempt.exit) if run.outcome or attempt.ended_at else End.GOING,
+        exit_code=exit_code(attempt),
+        end_detail=_end_detail(attempt),
+        stop=stop,
+        leftovers=_leftovers(attempt.exit),
+        notes=tuple(entry.text for entry in chapter if isinstance(entry, Noted)),
+        decision=decided.reason if decided else None,
+        again_at=decided.due_at if isinstance(decided, Retrying) else None,
+        console=str(paths.attempt(attempt.number) / CONSOLE),
+    )
+
+
+_BY_CAUSE = {Cause.MAX_TIME: End.MAX_TIME, Cause.STOPPED: End.STOPPED, Cause.NOT_STARTED: End.NOT_STARTED}
+
+
+def _end(exit_: Exit | None) -> End:
+    if exit_ is None:
+        return End.UNKNOWN
+    if exit_.cause is not None:
+        return _BY_CAUSE[exit_.cause]
+    if exit_.signal is not None:
+        return End.SIGNAL
+    if exit_.exit_code is None:
+        return End.UNKNOWN
+    return End.PREPARE if exit_.stage is Stage.PREPARE else End.EXIT
+
+
+def _end_detail(attempt: Attempt) -> str | None:
+    told = (attempt.exit.error, attempt.exit.stop_reason) if attempt.exit else ()
+    return next((text for text in (*told, attempt.why_gone) if text), None)
+
+
+def _leftovers(exit_: Exit | None) -> tuple[str, ...]:
+    """The processes that outlived the command; those that could not be ended hold their GPUs still."""
+    found = (*exit_.leftovers, *exit_.unkillable) if exit_ else ()
+    return tuple(f"{process.name} ({process.pid}): {process.fate}" for process in found)
+
+
+# ---- without secrets, within bounds -------------------------------------------------------------------------------
+
+
+def _masked_report(told: Report) -> Report:
+    shown: Report = _masked(told)
+    # These name the run for programs, which compare them byte for byte.
+    return replace(shown, run=told.run, name=told.name, key=told.key, drop_sha256=told.drop_sha256)
+
+
+def _masked(value: Any) -> Any:
+    """`value` with every text in it masked and bounded, however deep."""
+    match value:
+        case StrEnum():
+            return value
+        case str():
+            return _short(value)
+        case tuple() | list():
+            return type(value)(_masked(item) for item in value)
+        case dict():
+            return {key: _masked(item) for key, item in value.items()}
+        case Struct():
+            return type(value)(**{name: _masked(item) for name, item in asdict(value).items()})
+        case _:
+            return value
+
+
+def _short(text: str) -> str:
+    # Cut twice, so that no secret goes over the cut that shows: what half a secret looks like, no rule knows.
+    return _bounded(mask(text[: 2 * _TEXT_LENGTH]), _TEXT_LENGTH, len(text))
+
+
+def _bounded(text: str, length: int, whole: int = 0) -> str:
+    """At most `length` characters of `text`, and how many of the `whole` are missing."""
+    missing = max(whole, len(text)) - length
+    return f"{text[:length]} [... +{missing}]" if missing > 0 else text
