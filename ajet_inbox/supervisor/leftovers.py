@@ -15,7 +15,8 @@ WORK_S = 0.05  # less CPU than this is what an idle program burns by existing
 
 # Programs that serve until told to end. Ray starts its own in their own session, and the next run would join them.
 _DAEMON = re.compile(
-    rb"ray::|(\S*/)?(raylet|gcs_server)\b|.*/ray/(_private|dashboard|autoscaler|util/client)/\S+\.py\b"
+    rb"ray::|(\S*/)?(raylet|gcs_server)( |$)"
+    rb"|\S+ .*/ray/(_private|dashboard|autoscaler)/\S+\.py( |$)|\S+ .*\bray\.util\.client\.server( |$)"
 )
 
 

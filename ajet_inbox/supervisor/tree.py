@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TAG = "AJET_INBOX_ATTEMPT_ID"
 KILL_PATIENCE_S = 10.0  # a killed process that is still there after this hangs in the kernel
 _FIRST_LOOK_S = 0.01
-_LAST_LOOK_S = 0.5
+_LAST_LOOK_S = 0.2
 
 TERMINATED = "terminated"
 KILLED = "killed"
