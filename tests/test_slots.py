@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ajet_inbox.core.settings import HostSlot, Settings, SlotSpec, SshSlot
+from ajet_inbox.core.settings import HostSlot, Settings, SshSlot
+from ajet_inbox.core.slots import Slot
 from ajet_inbox.edge.slots import CannotTell, Probe, discover, read_gpus
 
 
@@ -37,7 +38,7 @@ def test_auto_makes_a_slot_for_every_8_gpus(count: int, sizes: list[int], tmp_pa
     assert len({slot.name for slot in slots}) == len(slots)
 
 
-CPU = (SlotSpec(name="h-cpu", host="h", gpus=()),)
+CPU = (Slot(name="h-cpu", host="h", gpus=()),)
 
 
 @pytest.mark.parametrize("script", ["exit 9", "echo NVIDIA-SMI has failed; exit 9", "exec sleep 60"])
@@ -78,9 +79,9 @@ SLOTS = (
 @pytest.mark.parametrize("host", ["h", "h.example.org"])
 def test_named_slots_of_this_host_get_their_gpus(host: str, tmp_path: Path) -> None:
     assert discover(Settings(slots=SLOTS), host, probe(tmp_path, listing(4))) == (
-        SlotSpec(name="left", host=host, gpus=uuids(0, 1)),
-        SlotSpec(name="right", host=host, gpus=uuids(3, 2)),
-        SlotSpec(name="cpu", host=host, gpus=()),
+        Slot(name="left", host=host, gpus=uuids(0, 1)),
+        Slot(name="right", host=host, gpus=uuids(3, 2)),
+        Slot(name="cpu", host=host, gpus=()),
     )
 
 
@@ -92,7 +93,7 @@ def test_a_named_gpu_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_slots_without_gpus_do_not_wait_for_the_driver(tmp_path: Path) -> None:
     settings = Settings(slots=(HostSlot(name="cpu", gpus=()),))
     script = f"touch '{tmp_path}/asked'"
-    assert discover(settings, "h", probe(tmp_path, script)) == (SlotSpec(name="cpu", host="h", gpus=()),)
+    assert discover(settings, "h", probe(tmp_path, script)) == (Slot(name="cpu", host="h", gpus=()),)
     assert not (tmp_path / "asked").exists()
 
 

@@ -40,19 +40,18 @@ def init(folder: Path, as_json: bool) -> None:
 @click.option("--drain", is_flag=True, help="End when no drop waits and every run but held ones is finished.")
 @click.option("--once", is_flag=True, help="Take what is in the inbox now, run it, and end.")
 @pass_session
-def watch(session: Session, drain: bool, once: bool) -> int:
+def watch(session: Session, drain: bool, once: bool) -> None:
     """Take drops and run them.
 
     Ending it, by Ctrl-C or any other way, never touches an experiment: the next watcher goes on where it stopped.
     """
-    from ajet_inbox.app.daemon import watch as watch_home
-    from ajet_inbox.edge.logs import set_up
+    from ajet_inbox.edge import neutral
     from ajet_inbox.edge.settings import load
 
     home = session.home
-    settings = load(home.config)
-    set_up(debug=session.debug)
-    return watch_home(home.root, settings, drain=drain, once=once)
+    load(home.config)  # a mistake in it is told here, by the process that the caller sees
+    flags = [name for name, given in (("drain", drain), ("once", once), ("debug", session.debug)) if given]
+    neutral.reexec(neutral.runtime_dir(home.root), "ajet-watch", "ajet_inbox.app", [str(home.root), *flags])
 
 
 @click.command(cls=Command)

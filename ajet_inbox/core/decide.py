@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from itertools import groupby
 from typing import Any
 
 from msgspec.structs import replace
@@ -33,11 +32,18 @@ def decide(fleet: Fleet, event: saw.Event, now: datetime) -> Decision:
 
 def _merged(effects: Iterable[do.Effect]) -> Iterable[do.Effect]:
     """Entries that follow each other in one journal are made durable by one write."""
-    for run, group in groupby(effects, key=lambda effect: effect.run if isinstance(effect, do.Record) else None):
-        if run is None:
-            yield from group
-        else:
-            yield do.Record(run=run, entries=tuple(e for r in group if isinstance(r, do.Record) for e in r.entries))
+    waiting: do.Record | None = None
+    for effect in effects:
+        if waiting and isinstance(effect, do.Record) and effect.run == waiting.run:
+            waiting = replace(waiting, entries=(*waiting.entries, *effect.entries))
+            continue
+        if waiting:
+            yield waiting
+        waiting = effect if isinstance(effect, do.Record) else None
+        if waiting is None:
+            yield effect
+    if waiting:
+        yield waiting
 
 
 # --- drops -----------------------------------------------------------------------------------------------------------
@@ -101,7 +107,7 @@ def _vanished(fleet: Fleet, event: saw.Vanished, now: datetime) -> Decision:
     return without(fleet, event.run), ()
 
 
-def _record_failed(fleet: Fleet, event: saw.RecordFailed, now: datetime) -> Decision:
+def _act_failed(fleet: Fleet, event: saw.ActFailed, now: datetime) -> Decision:
     return fleet, (do.Reload(run=event.run),)
 
 
@@ -240,7 +246,7 @@ def _first_step(fleet: Fleet, event: saw.FirstStepSeen, now: datetime) -> Decisi
     if run is None or run.current is None or run.current.first_step_at is not None:
         return fleet, ()
     entry = journal.FirstStep(at=now, number=event.number, source=event.source)
-    return with_run(fleet, extend(run, (entry,))), (do.Record(run=run.name, entries=(entry,)),)
+    return with_run(fleet, extend(run, (entry,))), (do.Record(run=run.name, epoch=run.epoch, entries=(entry,)),)
 
 
 def _attempt_ended(fleet: Fleet, event: saw.AttemptEnded, now: datetime) -> Decision:
@@ -266,12 +272,17 @@ def _publish_done(fleet: Fleet, event: saw.PublishDone, now: datetime) -> Decisi
         return fleet, ()
     entry = journal.Published(at=now)
     fleet = with_run(fleet, extend(run, (entry,)))
-    return fleet, (do.Record(run=run.name, entries=(entry,)), do.CleanUp(run=run.name))
+    return fleet, (do.Record(run=run.name, epoch=run.epoch, entries=(entry,)), do.CleanUp(run=run.name))
 
 
 def _publish_failed(fleet: Fleet, event: saw.PublishFailed, now: datetime) -> Decision:
     again_at = now + timedelta(seconds=fleet.policy.publish_again_s)
-    return replace(fleet, publish_at={**fleet.publish_at, event.run: again_at}), ()
+    fleet = replace(fleet, publish_at={**fleet.publish_at, event.run: again_at})
+    run = fleet.runs.get(event.run)
+    if run is None or event.undelivered is None or run.undelivered:
+        return fleet, ()
+    entry = journal.Noted(at=now, code=journal.UNDELIVERED, text=event.undelivered)
+    return with_run(fleet, extend(run, (entry,))), (do.Record(run=run.name, epoch=run.epoch, entries=(entry,)),)
 
 
 _HANDLERS: dict[type, Callable[[Fleet, Any, datetime], Decision]] = {
@@ -288,7 +299,7 @@ _HANDLERS: dict[type, Callable[[Fleet, Any, datetime], Decision]] = {
     saw.Looked: _looked,
     saw.Taken: _taken,
     saw.NotTaken: _not_taken,
-    saw.RecordFailed: _record_failed,
+    saw.ActFailed: _act_failed,
     saw.Prepared: _prepared,
     saw.PrepareFailed: _prepare_failed,
     saw.Launched: _launched,

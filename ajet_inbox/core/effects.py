@@ -32,9 +32,10 @@ class Take(Struct, frozen=True, kw_only=True):
 
 
 class Record(Struct, frozen=True, kw_only=True):
-    """Make these entries durable before anything that follows."""
+    """Make these entries durable, in the segment of the claim with this number, before anything that follows."""
 
     run: str
+    epoch: int
     entries: tuple[AnyEntry, ...]
 
 

@@ -107,8 +107,8 @@ class NotTaken(Struct, frozen=True, kw_only=True):
     run: str
 
 
-class RecordFailed(Struct, frozen=True, kw_only=True):
-    """Entries could not be made durable; nothing that should have followed was done."""
+class ActFailed(Struct, frozen=True, kw_only=True):
+    """The world did not let an act on this run be done (a full disk, a mount gone); nothing after it was done."""
 
     run: str
 
@@ -171,9 +171,10 @@ class PublishDone(Struct, frozen=True, kw_only=True):
 
 
 class PublishFailed(Struct, frozen=True, kw_only=True):
-    """Results could not be written; they will be tried again."""
+    """Results could not be written or, `undelivered` says why, not delivered; they will be tried again."""
 
     run: str
+    undelivered: str | None = None
 
 
 class Ask(StrEnum):
@@ -211,7 +212,7 @@ Event = (
     | Looked
     | Taken
     | NotTaken
-    | RecordFailed
+    | ActFailed
     | Prepared
     | PrepareFailed
     | Launched

@@ -21,7 +21,7 @@ def record(fleet: Fleet, run: Run, now: datetime, *entries: AnyEntry) -> Decisio
     """`entries` become part of the run, and what follows from them is done after they are durable."""
     fleet = with_run(fleet, extend(run, entries))
     fleet, more = go_on(fleet, run.name, now)
-    return fleet, (do.Record(run=run.name, entries=entries), *more)
+    return fleet, (do.Record(run=run.name, epoch=run.epoch, entries=entries), *more)
 
 
 def go_on(fleet: Fleet, name: str, now: datetime) -> Decision:

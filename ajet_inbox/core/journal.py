@@ -21,6 +21,7 @@ from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.lifecycle import Outcome, Step
 
 SCHEMA = 1
+UNDELIVERED = "undelivered"  # the note that results have not reached exp_result_dir
 
 
 class Owner(Struct, frozen=True, kw_only=True):

@@ -62,6 +62,7 @@ class Run(Struct, frozen=True, kw_only=True):
     reason: Reason | None = None
     ended_by: str | None = None
     finished_at: datetime | None = None
+    undelivered: bool = False
     published: bool = False
 
     @property
@@ -161,6 +162,8 @@ def _told(run: Run, entry: AnyEntry) -> Run:
             return replace(run, stop=entry)
         case journal.Finished():
             return replace(run, outcome=entry.outcome, reason=entry.reason, ended_by=entry.by, finished_at=entry.at)
+        case journal.Noted(code=journal.UNDELIVERED):
+            return replace(run, undelivered=True)
         case journal.Published():
             return replace(run, published=True)
         case _:

@@ -107,14 +107,6 @@ class SlurmSlot(Struct, frozen=True, kw_only=True):
     slurm: Slurm
 
 
-class SlotSpec(Struct, frozen=True, kw_only=True):
-    """A slot as found on a host: `gpus` are UUIDs, in the order of their indices."""
-
-    name: str
-    host: str
-    gpus: tuple[str, ...]
-
-
 class Watch(Struct, frozen=True, kw_only=True):
     """How the inbox and the other watchers are looked at."""
 

@@ -28,7 +28,6 @@ from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.edge.files import (
     Unreadable,
     copy_tree,
-    fingerprint,
     fsync_dir,
     list_names,
     read_regular,
@@ -43,14 +42,14 @@ _MARK_BYTES = 16 * 1024
 class Arrival(Struct, frozen=True, kw_only=True):
     """What must be known of a drop beside its bytes.
 
-    `signature`: what a settled drop looked like, None where a mark or a rename said that it was complete.
+    `signature`: inode, size and mtime_ns of a settled drop, None where a mark or a rename said that it was complete.
     `refused`: why it is rejected unread.
     """
 
     name: str
     kind: DropKind
     submitted_at: datetime
-    signature: str | None = None
+    signature: tuple[int, int, int] | None = None
     refused: str | None = None
 
 
@@ -81,10 +80,8 @@ class Intake(Struct, frozen=True, kw_only=True):
         return self.folder / "taken"
 
 
-def claim(home: HomePaths, owner: Owner, drop_id: str, arrival: Arrival, limits: tuple[int, int]) -> Intake | None:
+def claim(home: HomePaths, owner: Owner, drop_id: str, arrival: Arrival) -> Intake | None:
     """Take a drop out of the inbox; None if it is gone, or has changed since it was seen to be settled.
-
-    `limits` are the bytes that a file and a folder may have.
 
     Raises:
         OSError: the outbox cannot be written.
@@ -99,11 +96,15 @@ def claim(home: HomePaths, owner: Owner, drop_id: str, arrival: Arrival, limits:
         if error.errno == errno.ENOENT:
             return None
         raise
-    limit = limits[arrival.kind is DropKind.FOLDER]
-    if arrival.signature is not None and fingerprint(intake.taken / arrival.name, limit) != arrival.signature:
+    if arrival.signature is not None and _signature(intake.taken / arrival.name) != arrival.signature:
         _put_back(home, intake)
         return None
     return intake
+
+
+def _signature(path: Path) -> tuple[int, int, int]:
+    status = path.lstat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _put_back(home: HomePaths, intake: Intake) -> None:
@@ -115,7 +116,7 @@ def _put_back(home: HomePaths, intake: Intake) -> None:
 
 
 def secure(home: HomePaths, intake: Intake, limits: tuple[int, int]) -> Content:
-    """Copy the claimed bytes to where they stay, and read them.
+    """Copy the claimed bytes to where they stay, and read them. `limits`: the bytes a file and a folder may have.
 
     Raises:
         OSError: the outbox cannot be written; it can be called again.

@@ -64,7 +64,7 @@ def prepare(runtime: Path) -> None:
 
 
 def _link_interpreter(link: Path) -> None:
-    interpreter = Path(sys.executable).resolve()
+    interpreter = Path("/proc/self/exe").resolve()  # sys.executable is empty where argv[0] is no path
     if link.resolve() != interpreter:
         fresh = link.with_name(f"{KEEPER}.{os.getpid()}")
         fresh.symlink_to(interpreter)
@@ -143,7 +143,7 @@ def _supervisor_lines(runtime: Path, attempt_dir: Path) -> str:
     name, *arguments = keeper.argv
     return (
         "#!/bin/bash\n"
-        f"cd -- {shlex.quote(str(attempt_dir))} || exit\n"
+        f"cd -- {shlex.quote(str(attempt_dir))} || {{ sleep 1; exit 1; }}\n"  # tmux loses the last words of panes that end at once
         f": >>{_CONSOLE}\n"
         f"{assignments} exec -a {name} {keeper.executable} {' '.join(arguments)} &\n"
         f"tail -n 1000 -F --pid=$! {_CONSOLE}\n"  # not by exec: bash reaps the supervisor, whose pid tail asks for

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ajet_inbox.core.settings import HostSlot, Settings, SlotSpec
+from ajet_inbox.core.settings import HostSlot, Settings
+from ajet_inbox.core.slots import Slot
 
 GPUS_OF_A_SLOT = 8
 _LINE = re.compile(r"([0-9]{1,4}), *((?:GPU|MIG)-[0-9A-Za-z-]{8,})")
@@ -29,7 +30,7 @@ class Probe(Struct, frozen=True, kw_only=True):
     timeout_s: float = 30.0  # without persistence mode the driver starts anew for each question: 10 s with 8 GPUs
 
 
-def discover(settings: Settings, host: str, probe: Probe | None = None) -> tuple[SlotSpec, ...] | CannotTell:
+def discover(settings: Settings, host: str, probe: Probe | None = None) -> tuple[Slot, ...] | CannotTell:
     """The slots that `settings` gives to `host`, with the UUIDs of their GPUs. May wait for the driver: not for a loop.
 
     Slots over SSH and in Slurm belong to no host and are left out.
@@ -42,21 +43,21 @@ def discover(settings: Settings, host: str, probe: Probe | None = None) -> tuple
     return _named([slot for slot in settings.slots if isinstance(slot, HostSlot) and slot.host in names], host, probe)
 
 
-def _shared_out(uuids: tuple[str, ...], host: str) -> tuple[SlotSpec, ...]:
+def _shared_out(uuids: tuple[str, ...], host: str) -> tuple[Slot, ...]:
     if not uuids:
-        return (SlotSpec(name=f"{host}-cpu", host=host, gpus=()),)
+        return (Slot(name=f"{host}-cpu", host=host, gpus=()),)
     groups = [uuids[i : i + GPUS_OF_A_SLOT] for i in range(0, len(uuids), GPUS_OF_A_SLOT)]
-    return tuple(SlotSpec(name=f"{host}-{i}", host=host, gpus=group) for i, group in enumerate(groups))
+    return tuple(Slot(name=f"{host}-{i}", host=host, gpus=group) for i, group in enumerate(groups))
 
 
-def _named(slots: list[HostSlot], host: str, probe: Probe) -> tuple[SlotSpec, ...] | CannotTell:
+def _named(slots: list[HostSlot], host: str, probe: Probe) -> tuple[Slot, ...] | CannotTell:
     gpus = find_gpus(probe) if any(slot.gpus for slot in slots) else {}
     if isinstance(gpus, CannotTell):
         return gpus
     for slot in slots:
         if missing := set(slot.gpus) - gpus.keys():
             return CannotTell(message=f"Slot {slot.name} names GPU {min(missing)}, which {host} does not show.")
-    return tuple(SlotSpec(name=s.name, host=host, gpus=tuple(gpus[index] for index in s.gpus)) for s in slots)
+    return tuple(Slot(name=s.name, host=host, gpus=tuple(gpus[index] for index in s.gpus)) for s in slots)
 
 
 def find_gpus(probe: Probe) -> dict[int, str] | CannotTell:

@@ -179,7 +179,7 @@ class Watcher:
     def _record(self, effect: do.Record, lane: str, fail: bool) -> None:
         if fail:
             self.lanes[lane].clear()
-            self.tell(saw.RecordFailed(run=effect.run))
+            self.tell(saw.ActFailed(run=effect.run))
             return
         self.disk.segments[effect.run][-1] += effect.entries
 

@@ -1,0 +1,194 @@
+"""What an attempt is seen to do: its console and its metrics files, read as they grow."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ajet_inbox.app.launching import placed
+from ajet_inbox.core.ajet_config import AjetConfig, read_config
+from ajet_inbox.core.attempt import CONSOLE
+from ajet_inbox.core.console_events import EvalSeen, Phase, PhaseSeen
+from ajet_inbox.core.evals import Eval
+from ajet_inbox.core.journal import Seen
+from ajet_inbox.core.metrics import Format, Metrics, read_metrics, read_train_steps
+from ajet_inbox.core.paths import RunPaths
+from ajet_inbox.core.progress import Console
+from ajet_inbox.core.resolve import join
+from ajet_inbox.core.run import Attempt, Run
+from ajet_inbox.core.snapshot import Live
+from ajet_inbox.core.step_lines import StepSeen
+from ajet_inbox.edge.files import Unreadable, list_names, read_regular, tail_from, write_quick
+
+_SOURCES = "sources.json"
+_CHUNK = 4 << 20
+_YAML_BYTES = 1 << 20
+_FILE_BYTES = 64 << 20
+
+
+class Sources(Struct, frozen=True, kw_only=True):
+    """The files beside the console that tell of progress, with the size each had before the run began."""
+
+    val_file: str | None = None
+    val_size: int = 0
+    train_file: str | None = None
+    train_size: int = 0
+
+
+def note_sources(run: Run, paths: RunPaths, number: int) -> None:
+    """Before an attempt begins: write down where its metrics files stand, for earlier runs append to the same ones.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    place = paths.attempt(number)
+    if _SOURCES in list_names(place):
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    b = placed(run, paths)
+    config = config_of(b.yaml_path)
+    val_file, train_file = (name and join(name, b.codebase_dir) for name in (config.val_file, config.train_file))
+    noted = Sources(val_file=val_file, val_size=_size(val_file), train_file=train_file, train_size=_size(train_file))
+    write_quick(place / _SOURCES, msgspec.json.encode(noted))
+
+
+def sources(paths: RunPaths, number: int) -> Sources:
+    """What `note_sources` wrote down for an attempt."""
+    data = read_regular(paths.attempt(number) / _SOURCES, _YAML_BYTES)
+    return Sources() if isinstance(data, Unreadable) else msgspec.json.decode(data, type=Sources)
+
+
+def config_of(yaml_path: str | None) -> AjetConfig:
+    """The values of an experiment's yaml, as far as it can be read."""
+    data = read_regular(Path(yaml_path), _YAML_BYTES) if yaml_path else b""
+    return AjetConfig() if isinstance(data, Unreadable) else read_config(data.decode(errors="replace"))
+
+
+def _size(path: str | None) -> int:
+    try:
+        return Path(path).stat().st_size if path else 0
+    except OSError:
+        return 0
+
+
+class _Grown:
+    """A file that is appended to, from an offset on; at most its last 64 MiB are kept."""
+
+    def __init__(self, path: str | None, offset: int) -> None:
+        self._path = Path(path) if path else None
+        self._offset = offset
+        self._inode: int | None = None
+        self.text = ""
+
+    def read(self) -> bool:
+        """Take in what was added; whether there was anything."""
+        found = tail_from(self._path, self._offset, _FILE_BYTES, self._inode) if self._path else None
+        if found is None or isinstance(found, Unreadable) or not found.data:
+            return False
+        kept = "" if found.restarted else self.text
+        self.text = (kept + found.data.decode(errors="replace"))[-_FILE_BYTES:]
+        self._offset, self._inode = found.offset, found.inode
+        return True
+
+
+class Progress:
+    """One attempt as seen from outside. `read` takes in what is new; the rest says what is known."""
+
+    def __init__(self, run: Run, attempt: Attempt, paths: RunPaths) -> None:
+        self.attempt_id = attempt.id
+        self._console_path = paths.attempt(attempt.number) / CONSOLE
+        self._console = Console()
+        self._offset = 0
+        noted, first = sources(paths, attempt.number), sources(paths, 1)
+        self._val = _Grown(noted.val_file, first.val_size)
+        self._train = _Grown(noted.train_file, noted.train_size)
+        self._evals: tuple[Eval, ...] = ()
+        self._steps = 0
+        self._observable = noted.train_file is not None
+        self._nan_steps = 0
+        self._saved = False
+        self.first_step: tuple[int, str] | None = None
+
+    def read(self) -> None:
+        """Read what the experiment has written since the last time."""
+        while self._read_console():
+            pass
+        if self._train.read():
+            for number, _ in read_train_steps(self._train.text):
+                self._trained(number, "train file")
+        if self._val.read():
+            self._evals = read_metrics(self._val.text).evals
+
+    def _read_console(self) -> bool:
+        found = tail_from(self._console_path, self._offset, _CHUNK)
+        if isinstance(found, Unreadable) or not found.data:
+            return False
+        self._offset = found.offset
+        for event in self._console.feed(found.data):
+            match event:
+                case StepSeen():
+                    self._step(event)
+                case EvalSeen() if not self._val.text:
+                    self._evals = (*self._evals, event.eval)
+                case PhaseSeen():
+                    self._saved = self._saved or event.phase is Phase.SAVING
+        return True
+
+    def _step(self, event: StepSeen) -> None:
+        self._observable = True
+        if event.trained:
+            self._trained(event.step, "console")
+            self._nan_steps += bool(event.not_finite)
+
+    def _trained(self, number: int, source: str) -> None:
+        self._steps = max(self._steps, number)
+        if number >= 1 and self.first_step is None:
+            self.first_step = (number, source)
+
+    @property
+    def _total(self) -> int | None:
+        bar = self._console.training_bar
+        return bar.total if bar else None
+
+    @property
+    def seen(self) -> Seen:
+        """What the journal keeps of it."""
+        numbered = [e.global_steps for e in self._evals if e.global_steps is not None]
+        return Seen(
+            observable=self._observable,
+            step=self._steps or None,
+            total_steps=self._total,
+            evals=len(self._evals),
+            last_eval_step=max(numbered, default=None),
+            nan_steps=self._nan_steps,
+            checkpoint=self._saved,
+        )
+
+    def live(self, at: datetime) -> Live:
+        """What state.json shows of it."""
+        bar = self._console.training_bar
+        return Live(
+            at=at,
+            step=self._steps or None,
+            total_steps=self._total,
+            eta_s=bar.eta_s if bar else None,
+            metrics=self._evals[-1] if self._evals else None,
+        )
+
+
+def run_metrics(run: Run, paths: RunPaths) -> Metrics:
+    """The evaluations of a run: of its val file what it added, else what its consoles show."""
+    if run.attempt is None:
+        return Metrics(format=Format.NONE)
+    val = _Grown(sources(paths, run.attempt.number).val_file, sources(paths, 1).val_size)
+    val.read()
+    found = read_metrics(val.text)
+    return found if found.evals else read_metrics(_consoles(run, paths))
+
+
+def _consoles(run: Run, paths: RunPaths) -> str:
+    grown = [_Grown(str(paths.attempt(attempt.number) / CONSOLE), 0) for attempt in run.attempts]
+    return "\n".join(each.text for each in grown if each.read())

@@ -1,0 +1,135 @@
+"""Results of a finished run: rendered into its folder, delivered where they are waited for, and last the flag."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ajet_inbox.app.progress import run_metrics
+from ajet_inbox.app.snapshots import write_receipt
+from ajet_inbox.core.admission import NOT_DELIVERED
+from ajet_inbox.core.attempt import CONSOLE
+from ajet_inbox.core.journal import AnyEntry, Submitted
+from ajet_inbox.core.lifecycle import State
+from ajet_inbox.core.metrics import Metrics
+from ajet_inbox.core.paths import DELIVERED, HomePaths, RunPaths
+from ajet_inbox.core.report import Report, report
+from ajet_inbox.core.run import Run
+from ajet_inbox.core.settings import Settings
+from ajet_inbox.core.snapshot import Live, snapshot
+from ajet_inbox.edge import deliver
+from ajet_inbox.edge.files import Unreadable, tail_from, write_atomic
+from ajet_inbox.edge.pages import RESULT, flag, render_run
+
+_TAIL_BYTES = 64 * 1024
+# What a person has to mend; any other error may pass by itself, and is tried again.
+_LASTING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+
+
+class Results(Struct, frozen=True, kw_only=True):
+    """What was rendered of a run, by file name."""
+
+    report: Report
+    files: dict[str, bytes]
+
+
+def write_results(home: HomePaths, run: Run, entries: Sequence[AnyEntry], settings: Settings) -> Results:
+    """Render everything but the flag into the run's folder, and make it durable.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    paths = home.run(run.name)
+    metrics = run_metrics(run, paths)
+    told = report(run, entries, metrics=metrics, console_tail=_console_tail(run, paths), paths=paths)
+    templates = home.root / settings.templates_dir if settings.templates_dir else None
+    files = dict(render_run(told, settings.language, templates))
+    for name, data in files.items():
+        write_atomic(paths.root / name, data)
+    _write_state(home, run, metrics)
+    return Results(report=told, files=files)
+
+
+def _write_state(home: HomePaths, run: Run, metrics: Metrics) -> None:
+    live = Live(at=run.finished_at or run.submitted_at, metrics=metrics.evals[-1] if metrics.evals else None)
+    write_atomic(home.run(run.name).state, msgspec.json.encode(snapshot(run, live=live)))
+    write_receipt(home, run)
+
+
+def _console_tail(run: Run, paths: RunPaths) -> bytes:
+    if run.attempt is None:
+        return b""
+    console = paths.attempt(run.attempt.number) / CONSOLE
+    try:
+        size = console.stat().st_size
+    except OSError:
+        return b""
+    found = tail_from(console, max(0, size - _TAIL_BYTES), _TAIL_BYTES)
+    return b"" if isinstance(found, Unreadable) else found.data
+
+
+def write_flag(home: HomePaths, run: Run, results: Results) -> None:
+    """The last act: whoever finds the flag finds everything else.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    paths = home.run(run.name)
+    write_atomic(paths.flag, flag(results.report, results.files[RESULT], paths.root))
+
+
+def is_delivered(run: Run, settings: Settings) -> bool:
+    """Whether the run's results go into its exp_result_dir."""
+    refused = run.reason is not None and run.reason.code in NOT_DELIVERED
+    return settings.deliver and run.result_dir is not None and not refused
+
+
+def deliver_results(run: Run, results: Results) -> None:
+    """Write the results into exp_result_dir, where that is allowed. May hang with the mount.
+
+    Raises:
+        OSError: it could not be done; `lasting` tells whether to try again.
+    """
+    if run.result_dir is None:
+        return
+    folder = Path(run.result_dir)
+    if deliver.may_deliver(folder) is not None:
+        return
+    if not run.attempts:
+        deliver.set_aside(folder, run.submitted_at)
+    files = [(name, data) for name, data in results.files.items() if name in DELIVERED]
+    deliver.deliver(folder, files, flag(results.report, results.files[RESULT], folder))
+
+
+def lasting(error: OSError) -> bool:
+    """Whether an error stays until a person mends something."""
+    return error.errno in _LASTING
+
+
+def set_aside_for(entries: Sequence[AnyEntry], settings: Settings, at: datetime) -> None:
+    """At acceptance: move what an earlier run left in exp_result_dir out of the way of whoever waits there.
+
+    Raises:
+        OSError: it could not be moved.
+    """
+    submitted = next((entry for entry in entries if isinstance(entry, Submitted)), None)
+    if settings.deliver and submitted is not None and submitted.result_dir is not None:
+        folder = Path(submitted.result_dir)
+        if deliver.may_deliver(folder) is None:
+            deliver.set_aside(folder, at)
+
+
+def render_again(home: HomePaths, run: Run, entries: Sequence[AnyEntry], settings: Settings) -> None:
+    """Make all that is derived from the journal anew, in the outbox only.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    results = write_results(home, run, entries, settings)
+    if run.state is State.FINISHED:
+        write_flag(home, run, results)
