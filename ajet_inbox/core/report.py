@@ -24,7 +24,7 @@ from ajet_inbox.core.paths import RunPaths
 from ajet_inbox.core.run import Attempt, Run
 from ajet_inbox.core.schedule import USABLE
 from ajet_inbox.core.scores import ScoreTable, score_tables
-from ajet_inbox.core.secrets import mask
+from ajet_inbox.core.secrets import mask, mask_value
 from ajet_inbox.core.snapshot import exit_code
 from ajet_inbox.core.story import Moment, chapters, moments, seconds, time_in_states, total
 
@@ -201,7 +201,7 @@ def _command(b: Blueprint) -> Command:
         prepare_command=b.prepare_command,
         cleanup_command=b.cleanup_command,
         services=tuple(f"{service.name}: {service.command}" for service in b.services),
-        environment=tuple(f"{name}={value}" for name, value in b.env.items()),
+        environment=tuple(f"{name}={mask_value(name, value)}" for name, value in b.env.items()),
     )
 
 

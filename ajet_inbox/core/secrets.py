@@ -42,6 +42,17 @@ def is_secret_name(name: str) -> bool:
     return _is_secret_word(words[-1]) and not _OF_TEXT.fullmatch(before)
 
 
+def mask_value(name: str, value: str) -> str:
+    """The value of a variable, option or field; masked where the name says that it is a secret.
+
+    A reference to another variable is none, nor is a small number, unless it stands for a password.
+    """
+    if not is_secret_name(name):
+        return value
+    is_password = any(word.lower() in _PASSWORDS for word in _WORDS.findall(name))
+    return MASK if is_password or not _HARMLESS.fullmatch(value) else value
+
+
 def _is_secret_word(word: str) -> bool:
     return word in _TOKENS or word.endswith(("token", "secret", *_PASSWORDS))
 
@@ -61,12 +72,9 @@ class _Rule(Struct, frozen=True):
 
 
 def _named(found: re.Match[str]) -> str:
-    """A name with its value; the value is masked where the name says that it is a secret."""
-    words = {word.lower() for word in _WORDS.findall(found["name"])}
-    open_secret = bool(words & _PASSWORDS) or not _HARMLESS.fullmatch(found["value"])
-    if not open_secret or not is_secret_name(found["name"]):
-        return found[0]
-    return f"{found[0][: found.start('value') - found.start()]}{MASK}"
+    """A name with its value, which is masked where the name says that it is a secret."""
+    head = found[0][: found.start("value") - found.start()]
+    return f"{head}{mask_value(found['name'], found['value'])}"
 
 
 def _rule(hint: str, pattern: str, shown: str | Callable[[re.Match[str]], str]) -> _Rule:
