@@ -121,14 +121,13 @@ def test_signals_are_as_usual_in_the_command(make: Make) -> None:
 # ---- nothing outlives it ------------------------------------------------------------------------------------------
 
 HOLD = "echo $$ >>pids; exec sleep 300"
-STUBBORN = "echo $$ >>pids; trap '' TERM; while :; do sleep 0.1; done"
 LEFT = {
     "child": f"bash -c '{HOLD}' &",
     "own session": f"setsid bash -c '{HOLD}' &",
     "double fork": f"(setsid bash -c '({HOLD}) &' &)",
     "fresh environment": f"env -i setsid bash -c '{HOLD}' &",
     "fresh, forked twice": f"(env -i setsid bash -c '({HOLD}) &' &)",
-    "ignores TERM": f'bash -c "{STUBBORN.replace("$", chr(92) + "$")}" &',
+    "ignores TERM": f"(trap '' TERM; exec bash -c '{HOLD}') &",
     "stopped": f"bash -c '{HOLD}' & sleep 0.1; kill -STOP $!",
 }
 WAIT = "\nwhile [ ! -s pids ]; do sleep 0.01; done\n"
@@ -180,6 +179,15 @@ def test_a_stop_request_without_a_signal_is_found(make: Make) -> None:
     ending = attempt.exit()
     assert ending.cause is Cause.STOPPED
     assert "unreadable" in str(ending.stop_reason)
+
+
+def test_a_bare_signal_is_nobodys_reason(make: Make) -> None:
+    attempt = make("sleep 300")
+    keeper = attempt.supervise()
+    attempt.started()
+    keeper.terminate()
+    ending = attempt.exit()
+    assert (ending.cause, ending.stop_reason) == (Cause.STOPPED, None)
 
 
 def test_a_command_may_save_its_work_within_the_grace(make: Make) -> None:
@@ -265,7 +273,7 @@ def test_a_living_supervisor_is_not_relieved_even_where_its_lock_was_removed(mak
     attempt = make("sleep 300")
     first = attempt.supervise()
     attempt.started()
-    (attempt.runtime / f"lock.{attempt.id}").unlink()
+    neutral.lock_path(attempt.runtime, attempt.id).unlink()
     assert attempt.supervise().wait(10) == 0
     assert first.poll() is None
     assert not (attempt.folder / "exit.json").exists()
@@ -322,7 +330,7 @@ def test_a_gpu_that_is_given_back_soon_is_waited_for(make: Make, tmp_path: Path)
     with gpu.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         attempt.supervise()
-        poll(lambda: not free(attempt.runtime / f"lock.{attempt.id}"))
+        poll(lambda: not free(neutral.lock_path(attempt.runtime, attempt.id)))
     assert attempt.exit().exit_code == 0
 
 

@@ -36,7 +36,7 @@ class Cause(StrEnum):
     """Why the supervisor ended an attempt that had not ended by itself."""
 
     MAX_TIME = "max_time"  # its limit passed
-    STOPPED = "stopped"  # somebody asked; `stop_reason` says why
+    STOPPED = "stopped"  # asked for; `stop_reason` says why, or is None for a bare signal, as at a shutdown
     NOT_STARTED = "not_started"  # the command never began; `error` says why
 
 
@@ -48,7 +48,7 @@ class Stage(StrEnum):
 
 
 class Fate(StrEnum):
-    """What became of a process that outlived the command."""
+    """What became of a process of the attempt."""
 
     ENDED = "ended"  # it ended by itself
     TERMINATED = "terminated"  # it followed the stop signal
@@ -103,7 +103,7 @@ class Stop(Struct, frozen=True, kw_only=True):
 
 
 class Leftover(Struct, frozen=True, kw_only=True):
-    """A process that outlived the command."""
+    """A process of an attempt, and what became of it."""
 
     pid: int
     name: str
@@ -116,6 +116,7 @@ class Exit(Struct, frozen=True, kw_only=True):
     `exit_code` is what bash reports of the command, so 128+N usually but not certainly means signal N; `signal` is set
     only where launch.sh itself was ended by one, which is certain. Both are None where nobody can know any more: the
     supervisor died, and launch.sh after it. `adopted`: another supervisor saw the end than the one that began it.
+    `leftovers` are the processes besides launch.sh that outlived the command, or had to be ended with it.
     """
 
     attempt_id: str

@@ -143,13 +143,21 @@ def _supervisor_lines(runtime: Path, attempt_dir: Path) -> str:
     name, *arguments = keeper.argv
     return (
         "#!/bin/bash\n"
-        f"cd -- {shlex.quote(str(attempt_dir))} || {{ sleep 1; exit 1; }}\n"  # tmux loses the last words of panes that end at once
+        # The pause: tmux can lose the last words of a pane that ends at once.
+        f"cd -- {shlex.quote(str(attempt_dir))} || {{ sleep 1; exit 1; }}\n"
         f": >>{_CONSOLE}\n"
         f"{assignments} exec -a {name} {keeper.executable} {' '.join(arguments)} &\n"
-        f"tail -n 1000 -F --pid=$! {_CONSOLE}\n"  # not by exec: bash reaps the supervisor, whose pid tail asks for
+        # Not by exec: bash reaps the supervisor, and as a zombie it would be alive to `tail` for ever.
+        f"tail -n 1000 -F --pid=$! {_CONSOLE}\n"
     )
 
 
-def forget_script(runtime: Path, attempt_id: str) -> None:
-    """Removes the start script of an attempt that is over."""
+def lock_path(runtime: Path, attempt_id: str) -> Path:
+    """The lock of whoever supervises the attempt, on this host."""
+    return runtime / _STARTS / f"{attempt_id}.lock"
+
+
+def forget(runtime: Path, attempt_id: str) -> None:
+    """Removes what the runtime folder holds of an attempt that is over."""
     (runtime / _STARTS / attempt_id).unlink(missing_ok=True)
+    lock_path(runtime, attempt_id).unlink(missing_ok=True)

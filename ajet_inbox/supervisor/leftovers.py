@@ -25,6 +25,11 @@ def is_daemon(command_line: list[bytes]) -> bool:
     return _DAEMON.match(b" ".join(command_line)) is not None
 
 
+def _serves(process: Process) -> bool:
+    # One that hangs in the kernel is not asked: to read its command line can hang as well.
+    return process.state != "D" and is_daemon(proc.command_line(process.pid))
+
+
 class Leftovers:
     """Judges, look by look, the processes that live on after the command. Times are seconds of the monotonic clock."""
 
@@ -43,7 +48,7 @@ class Leftovers:
         if console_size != self._console:
             self._console, self._printed_at = console_size, now
         # Every process is asked, not up to the first that works: each look renews the marks.
-        working = [self._works(p, now) for p in processes if not is_daemon(proc.command_line(p.pid))]
+        working = [self._works(p, now) for p in processes if not _serves(p)]
         return any(working) or (bool(working) and self._recent(self._printed_at, now))
 
     def _works(self, process: Process, now: float) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 
 PATIENCE_S = 5.0  # the former holder may be a supervisor that has written exit.json and is about to end
 _RETRY_S = 0.02
@@ -41,8 +42,7 @@ class Locks:
             os.utime(fd)
 
     def _try(self, path: str) -> bool:
-        # O_NOFOLLOW: the folder may be open to all, and what follows writes into the file.
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        fd = _open(path)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(fd, 0)
@@ -52,6 +52,20 @@ class Locks:
             return False
         self._fds.append(fd)
         return True
+
+
+def _open(path: str) -> int:
+    """Opens a lock that users share, in a folder like /tmp: no link is followed, for what comes next writes into it.
+
+    Another user's file may not even be opened with O_CREAT there (fs.protected_regular).
+    """
+    try:
+        return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    with suppress(PermissionError):  # another user was faster
+        os.fchmod(fd, 0o666)
+    return fd
 
 
 def _holder(path: str) -> str:

@@ -163,12 +163,12 @@ class Watch:
                 return
 
 
-def stop_reason() -> str:
-    """Why the attempt is to be stopped, as far as whoever asked has said."""
+def stop_reason() -> str | None:
+    """Why the attempt is to be stopped; None where it was a signal alone, as when the host shuts down."""
     try:
         reason = str(files.read(files.STOP)["reason"])
     except FileNotFoundError:
-        return "the supervisor was asked to end by a signal"
+        return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"asked for by an unreadable stop.json: {error}"
     return reason.encode(errors="replace").decode()

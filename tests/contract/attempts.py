@@ -64,7 +64,7 @@ class Attempt:
         for name, text in render_launch(launch).items():
             (self.folder / name).write_text(text)
         fields: dict[str, Any] = {"env": ENV, **QUICK, **spec}
-        told = AttemptSpec(attempt_id=self.id, lock=str(runtime / f"lock.{self.id}"), **fields)
+        told = AttemptSpec(attempt_id=self.id, lock=str(neutral.lock_path(runtime, self.id)), **fields)
         (self.folder / files.SPEC).write_bytes(msgspec.json.encode(told))
 
     def supervise(self, prefix: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:

@@ -37,7 +37,7 @@ DRIVER = """
     from pathlib import Path
     from ajet_inbox.edge.tmux import Tmux
     reply = Tmux(Path(os.environ["RUNTIME"])).launch(os.environ["SESSION"], Path(os.environ["SCRIPT"]))
-    sys.exit(reply.message)
+    sys.exit(reply.message or 0)
 ' || exit 1
 touch "$GO"
 for i in $(seq 400); do [ -e exit.json ] && break; sleep 0.05; done
@@ -185,10 +185,11 @@ def test_what_a_cleaner_took_is_made_again(home: Path) -> None:
     assert (runtime / neutral.KEEPER).resolve() == Path(sys.executable).resolve()
 
 
-def test_a_start_script_can_be_forgotten(home: Path) -> None:
+def test_an_attempt_can_be_forgotten(home: Path) -> None:
     runtime = neutral.runtime_dir(home)
     script = neutral.supervisor_script(runtime, "0123", home)
     assert subprocess.run(["bash", "-n", script], timeout=10).returncode == 0
-    neutral.forget_script(runtime, "0123")
-    neutral.forget_script(runtime, "0123")
-    assert not script.exists()
+    neutral.lock_path(runtime, "0123").touch()
+    for _ in range(2):
+        neutral.forget(runtime, "0123")
+    assert list(script.parent.iterdir()) == []

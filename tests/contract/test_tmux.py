@@ -16,6 +16,7 @@ import pytest
 from ajet_inbox.core.attempt import session_name
 from ajet_inbox.edge import neutral, processes
 from ajet_inbox.edge.tmux import Reply, Tmux, Trouble, read_reply
+from ajet_inbox.supervisor import proc
 from tests.contract.attempts import Attempt, poll
 
 NAMES = [
@@ -69,14 +70,14 @@ def sleeper(tmp_path: Path) -> Path:
 def servers(runtime: Path) -> list[int]:
     """The pids of the tmux servers of `runtime`, told by their command lines."""
     line = ["tmux", "-u", "-S", f"{runtime}/tmux", "-f", f"{runtime}/tmux.conf", "start-server"]
-    wanted = b"\0".join(map(str.encode, line)) + b"\0"
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found += [int(path.parent.name)] if path.read_bytes() == wanted else []
-        except OSError:
-            continue
-    return found
+    wanted = [part.encode() for part in line]
+    return [pid for pid in proc.table() if proc.command_line(pid) == wanted]
+
+
+def the_server(runtime: Path) -> int:
+    """The one server, as soon as what forked it is gone."""
+    poll(lambda: len(servers(runtime)) == 1)
+    return servers(runtime)[0]
 
 
 def test_a_session_is_launched_once(tmux: Tmux, runtime: Path, tmp_path: Path) -> None:
@@ -86,7 +87,7 @@ def test_a_session_is_launched_once(tmux: Tmux, runtime: Path, tmp_path: Path) -
         assert tmux.launch("ajet_x", script) == Reply()
     poll((tmp_path / "begun").exists)
     assert (tmp_path / "begun").read_text() == "begun\n"
-    assert len(servers(runtime)) == 1
+    the_server(runtime)
 
 
 def test_a_name_is_no_pattern(tmux: Tmux, sleeper: Path) -> None:
@@ -124,16 +125,17 @@ def test_the_commands_for_people_work(tmux: Tmux, sleeper: Path) -> None:
 
 def test_a_pane_stays_when_its_command_has_ended(tmux: Tmux, tmp_path: Path) -> None:
     script = tmp_path / "script"
-    script.write_text("echo last words\n")
+    script.write_text(f"echo last words; echo $$ >{tmp_path}/pid; sleep 0.5\n")
     tmux.launch("ajet_x", script)
-    poll(lambda: "dead" in tmux.capture("ajet_x", 50))
+    poll(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    poll(lambda: processes.start_time(int((tmp_path / "pid").read_text())) is None)
     assert "last words" in tmux.capture("ajet_x", 50)
 
 
 def test_a_stopped_server_blocks_nobody(tmux: Tmux, runtime: Path, sleeper: Path) -> None:
     tmux.launch("ajet_x", sleeper)
     quick = Tmux(runtime, timeout_s=0.3)
-    (server,) = servers(runtime)
+    server = the_server(runtime)
     os.kill(server, signal.SIGSTOP)
     begun = time.monotonic()
     assert quick.exists("ajet_x") is None
@@ -147,7 +149,7 @@ def test_a_stopped_server_blocks_nobody(tmux: Tmux, runtime: Path, sleeper: Path
 
 def test_a_stuck_call_does_not_keep_a_process_from_ending(runtime: Path, tmux: Tmux, sleeper: Path) -> None:
     tmux.launch("ajet_x", sleeper)
-    (server,) = servers(runtime)
+    server = the_server(runtime)
     os.kill(server, signal.SIGSTOP)
     code = (
         "from pathlib import Path; from ajet_inbox.edge.tmux import Tmux\n"
@@ -160,7 +162,7 @@ def test_a_stuck_call_does_not_keep_a_process_from_ending(runtime: Path, tmux: T
 
 def test_a_killed_server_is_replaced(tmux: Tmux, runtime: Path, sleeper: Path) -> None:
     tmux.launch("ajet_x", sleeper)
-    (server,) = servers(runtime)
+    server = the_server(runtime)
     os.kill(server, signal.SIGKILL)
     poll(lambda: not servers(runtime))
     assert tmux.exists("ajet_x") is False
@@ -175,7 +177,7 @@ def test_a_lost_socket_is_made_again(tmux: Tmux, runtime: Path, sleeper: Path) -
     assert tmux.exists("ajet_x") is None
     assert tmux.launch("ajet_y", sleeper).trouble is None
     assert tmux.exists("ajet_x") is True
-    assert len(servers(runtime)) == 1
+    the_server(runtime)
 
 
 def test_no_tmux_at_all(runtime: Path, sleeper: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -192,7 +194,7 @@ def test_the_server_keeps_nothing_of_a_service(
     monkeypatch.setenv("NOTIFY_SOCKET", "/run/x")
     monkeypatch.setenv("PYTHONPATH", "/x")
     tmux.launch("ajet_x", sleeper)
-    (server,) = servers(runtime)
+    server = the_server(runtime)
     environment = Path(f"/proc/{server}/environ").read_bytes()
     assert b"PATH=" in environment
     assert not re.search(rb"NOTIFY_SOCKET|PYTHON", environment)
@@ -241,13 +243,19 @@ def begin(tmux: Tmux, attempt: Attempt) -> str:
     return session
 
 
+def viewers(attempt: Attempt) -> list[int]:
+    """The pids of what shows the attempt's console in a pane."""
+    wanted = f"--pid={attempt.started().keeper_pid}".encode()
+    return [pid for pid in proc.table() if wanted in proc.command_line(pid)]
+
+
 def test_an_attempt_shows_its_console_to_the_end(tmux: Tmux, attempt: Attempt) -> None:
     session = begin(tmux, attempt)
     poll(lambda: "the console" in tmux.capture(session, 50))
     (attempt.codebase / "go").touch()
     assert attempt.exit().exit_code == 9
     poll(lambda: "the end" in tmux.capture(session, 50))
-    poll(lambda: "dead" in tmux.capture(session, 50))
+    poll(lambda: not viewers(attempt))
     assert tmux.exists(session) is True
 
 
@@ -255,15 +263,16 @@ def test_an_attempt_shows_its_console_to_the_end(tmux: Tmux, attempt: Attempt) -
 def test_nothing_done_to_tmux_touches_an_attempt(tmux: Tmux, attempt: Attempt, runtime: Path, harm: str) -> None:
     session = begin(tmux, attempt)
     started = attempt.started()
+    poll(lambda: viewers(attempt))
     if harm == "kill the server":
-        os.kill(servers(runtime)[0], signal.SIGKILL)
+        os.kill(the_server(runtime), signal.SIGKILL)
         poll(lambda: not servers(runtime))
     elif harm == "destroy the session":
         tmux.destroy(session)
     else:
         told = tmux.capture_command(session).partition("capture-pane")[0]
         subprocess.run(f"{told} send-keys -t '={session}:' C-c", shell=True, check=True, timeout=10)
-        poll(lambda: "dead" in tmux.capture(session, 50))
+        poll(lambda: not viewers(attempt))
     assert processes.alive(started.keeper_pid, started.keeper_start_time)
     assert processes.alive(started.pid, started.start_time)
     (attempt.codebase / "go").touch()
