@@ -7,6 +7,8 @@ import unicodedata
 
 # An underscore inside a word marks nothing, and names are full of them.
 _ACTIVE = re.compile(r"[\\`*\[\]<>|~&!]|(?<![^\W_])_|_(?![^\W_])")
+# What begins a heading, a list or a rule where `text` is the first on its line, as behind a bullet.
+_OPENING = re.compile(r"^(\d{0,9})([#+=-](?![\w.])|(?<=\d)[.)](?!\S))")
 
 
 def visible(text: str) -> str:
@@ -18,7 +20,7 @@ def visible(text: str) -> str:
 
 def inline(text: str) -> str:
     """`text` on one line, in a paragraph or the cell of a table."""
-    return _ACTIVE.sub(r"\\\g<0>", visible(" ".join(text.split())))
+    return _OPENING.sub(r"\1\\\2", _ACTIVE.sub(r"\\\g<0>", visible(" ".join(text.split()))))
 
 
 def code(text: str) -> str:

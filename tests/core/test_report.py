@@ -252,6 +252,11 @@ MARKUP = [
     (inline("<script>x</script>"), r"\<script\>x\</script\>"),
     (inline("snake_case _em_ *b* `c` [l](u)"), r"snake_case \_em\_ \*b\* \`c\` \[l\](u)"),
     (inline("{{7*7}} \x1b[31m\u202eevil\u3000空"), r"{{7\*7}} \\x1b\[31m\\u202eevil 空"),
+    (inline("# h") + inline("- l") + inline("1. l") + inline("---") + inline("="), r"\# h\- l1\. l\---\="),
+    (
+        inline("-3.5") + inline("+0.1") + inline("#3") + inline("2026-03-04") + inline("1.5 s"),
+        "-3.5+0.1#32026-03-041.5 s",
+    ),
     (code("a`b"), "``a`b``"),
     (code("`a"), "`` `a ``"),
     (code(""), ""),
