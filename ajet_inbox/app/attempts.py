@@ -68,7 +68,7 @@ class Attempts:
 
     def lock_of(self, attempt_id: str) -> str:
         """The file that is locked by whoever supervises the attempt."""
-        return str(self._runtime / "a" / f"{attempt_id}.lock")
+        return str(neutral.lock_path(self._runtime, attempt_id))
 
     def attach_command(self, session: str) -> str:
         """The shell command by which a person sees the session."""
@@ -164,8 +164,7 @@ class Attempts:
     def clean_up(self, attempt_id: str, session: str) -> None:
         """Close what is left of an attempt whose results are published."""
         self._tmux.destroy(session)
-        neutral.forget_script(self._runtime, attempt_id)
-        Path(self.lock_of(attempt_id)).unlink(missing_ok=True)
+        neutral.forget(self._runtime, attempt_id)
 
 
 def _after_reboot(folder: Path, names: tuple[str, ...], started: Started) -> Gone:
