@@ -14,19 +14,19 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from ajet_inbox.core.attempt import CONSOLE, Cause, Exit, Stage
 from ajet_inbox.core.blueprint import Blueprint, Problem
 from ajet_inbox.core.console import clean
-from ajet_inbox.core.journal import AnyEntry, Finished, Noted, Reason, Retrying, Seen, Stopping
+from ajet_inbox.core.journal import AnyEntry, Reason
 from ajet_inbox.core.lifecycle import Outcome, State
 from ajet_inbox.core.metrics import Metrics
 from ajet_inbox.core.paths import RunPaths
-from ajet_inbox.core.run import Attempt, Run
+from ajet_inbox.core.run import Run
 from ajet_inbox.core.schedule import USABLE
 from ajet_inbox.core.scores import ScoreTable, score_tables
 from ajet_inbox.core.secrets import mask, mask_value
 from ajet_inbox.core.snapshot import exit_code
-from ajet_inbox.core.story import Moment, chapters, moments, seconds, time_in_states, total
+from ajet_inbox.core.story import Moment, moments, seconds, time_in_states, total
+from ajet_inbox.core.trials import Trial, trials
 
 SCHEMA = 1
 
@@ -36,44 +36,6 @@ _LINE_LENGTH = 400
 _TEXT_LENGTH = 20_000
 _MOMENTS = 200
 _WAITING = (State.SUBMITTED, State.QUEUED, State.HELD)
-
-
-class End(StrEnum):
-    """How an attempt came to its end."""
-
-    GOING = "going"  # it has not, as far as the journal tells
-    EXIT = "exit"  # by itself, with an exit code
-    SIGNAL = "signal"  # by a signal that nobody here sent
-    MAX_TIME = "max_time"  # ended at its time limit
-    STOPPED = "stopped"  # ended because somebody or a policy asked
-    PREPARE = "prepare"  # its prepare command failed, so the command was not run
-    NOT_STARTED = "not_started"  # the command never began
-    UNKNOWN = "unknown"  # nobody can know any more
-
-
-class Trial(Struct, frozen=True, kw_only=True):
-    """One attempt: what was seen of it, how it ended, what was decided and why. Durations in seconds.
-
-    `exit_code` is -N where signal N ended the command. `again_at`: when the next attempt was due, if one was decided.
-    """
-
-    number: int
-    session: str
-    announced_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
-    running_s: float | None
-    first_step_s: float | None
-    seen: Seen
-    end: End
-    exit_code: int | None
-    end_detail: str | None
-    stop: Stopping | None
-    leftovers: tuple[str, ...]
-    notes: tuple[str, ...]
-    decision: Reason | None
-    again_at: datetime | None
-    console: str
 
 
 class Command(Struct, frozen=True, kw_only=True):
@@ -172,7 +134,7 @@ def report(run: Run, entries: Sequence[AnyEntry], *, metrics: Metrics, console_t
             command=_command(b),
             times=_times(run, entries),
             problems=run.problems,
-            attempts=_trials(run, entries, paths),
+            attempts=trials(run, entries, paths),
             scores=score_tables(metrics.evals),
             metrics=metrics.as_dict(),
             story=told[-_MOMENTS:],
@@ -227,64 +189,6 @@ def _places(run: Run, paths: RunPaths) -> Places:
         attempts=str(paths.attempt(1).parent),
         result_dir=run.result_dir,
     )
-
-
-# ---- attempts -----------------------------------------------------------------------------------------------------
-
-
-def _trials(run: Run, entries: Iterable[AnyEntry], paths: RunPaths) -> tuple[Trial, ...]:
-    told = zip(run.attempts, chapters(entries), strict=True)
-    return tuple(_trial(run, attempt, chapter, paths) for attempt, chapter in told)
-
-
-def _trial(run: Run, attempt: Attempt, chapter: Sequence[AnyEntry], paths: RunPaths) -> Trial:
-    stop = next((entry for entry in chapter if isinstance(entry, Stopping)), None)
-    decided = next((entry for entry in chapter if isinstance(entry, Retrying | Finished)), None)
-    return Trial(
-        number=attempt.number,
-        session=attempt.session,
-        announced_at=attempt.announced_at,
-        started_at=attempt.started_at,
-        ended_at=attempt.ended_at,
-        running_s=seconds(attempt.started_at, attempt.ended_at),
-        first_step_s=seconds(attempt.started_at, attempt.first_step_at),
-        seen=attempt.seen,
-        end=_end(attempt.exit) if run.outcome or attempt.ended_at else End.GOING,
-        exit_code=exit_code(attempt),
-        end_detail=_end_detail(attempt),
-        stop=stop,
-        leftovers=_leftovers(attempt.exit),
-        notes=tuple(entry.text for entry in chapter if isinstance(entry, Noted)),
-        decision=decided.reason if decided else None,
-        again_at=decided.due_at if isinstance(decided, Retrying) else None,
-        console=str(paths.attempt(attempt.number) / CONSOLE),
-    )
-
-
-_BY_CAUSE = {Cause.MAX_TIME: End.MAX_TIME, Cause.STOPPED: End.STOPPED, Cause.NOT_STARTED: End.NOT_STARTED}
-
-
-def _end(exit_: Exit | None) -> End:
-    if exit_ is None:
-        return End.UNKNOWN
-    if exit_.cause is not None:
-        return _BY_CAUSE[exit_.cause]
-    if exit_.signal is not None:
-        return End.SIGNAL
-    if exit_.exit_code is None:
-        return End.UNKNOWN
-    return End.PREPARE if exit_.stage is Stage.PREPARE else End.EXIT
-
-
-def _end_detail(attempt: Attempt) -> str | None:
-    told = (attempt.exit.error, attempt.exit.stop_reason) if attempt.exit else ()
-    return next((text for text in (*told, attempt.why_gone) if text), None)
-
-
-def _leftovers(exit_: Exit | None) -> tuple[str, ...]:
-    """The processes that outlived the command; those that could not be ended hold their GPUs still."""
-    found = (*exit_.leftovers, *exit_.unkillable) if exit_ else ()
-    return tuple(f"{process.name} ({process.pid}): {process.fate}" for process in found)
 
 
 # ---- without secrets, within bounds -------------------------------------------------------------------------------
