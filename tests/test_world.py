@@ -1,0 +1,93 @@
+"""Looking at real paths, and at ones that never answer."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from ajet_inbox.core.facts import PathFacts
+from ajet_inbox.edge.world import examine_path, look
+
+
+def see(path: Path | str) -> PathFacts:
+    return look(str(path), timeout_s=20).about(str(path))
+
+
+def test_a_folder_and_a_program(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\n")
+    assert see(program) == PathFacts(exists=True, is_file=True, readable=True, writable=True)
+    program.chmod(0o755)
+    assert see(program).executable
+    folder = see(tmp_path)
+    assert (folder.exists, folder.is_dir, folder.is_file, folder.writable) == (True, True, False, True)
+
+
+def test_an_absent_path_tells_the_nearest_folder_above(tmp_path: Path) -> None:
+    (tmp_path / "mount").mkdir()
+    absent = see(tmp_path / "mount" / "a" / "b")
+    assert (absent.answered, absent.exists, absent.ancestor) == (True, False, str(tmp_path / "mount"))
+    assert (absent.ancestor_empty, absent.ancestor_writable) == (True, True)
+    (tmp_path / "mount" / "other").touch()
+    assert not see(tmp_path / "mount" / "a" / "b").ancestor_empty
+
+
+def test_below_a_file_nothing_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    below = see(tmp_path / "file" / "a")
+    assert (below.exists, below.ancestor, below.ancestor_writable) == (False, str(tmp_path / "file"), False)
+
+
+def test_a_broken_link_is_absent(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    assert not see(tmp_path / "link").exists
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_what_may_not_be_written(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert not see(tmp_path).writable
+
+
+def test_what_is_not_absent_but_cannot_be_looked_at(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert not see(loop).answered
+    assert see(loop).why
+    assert not see("/tmp/\0").answered
+    assert not see("~nobody-of-that-name/x").answered
+    assert not see("/" + "x" * 300).answered
+
+
+def test_a_home_is_this_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert see("~").is_dir
+    assert see("~/absent").ancestor == str(tmp_path)
+
+
+def test_a_path_that_hangs_costs_its_time_once_and_others_answer(tmp_path: Path) -> None:
+    release, asked = threading.Event(), list[str]()
+
+    def examine(path: str) -> PathFacts:
+        asked.append(path)
+        if path == "/hangs":
+            release.wait(60)
+        return examine_path(path)
+
+    try:
+        began = monotonic()
+        facts = look("/hangs", str(tmp_path), timeout_s=0.2, examine=examine)
+        assert monotonic() - began < 20
+        assert facts.about("/hangs") == PathFacts(answered=False, why="no answer in 0.2 s")
+        assert facts.about(str(tmp_path)).is_dir
+        assert not look("/hangs", timeout_s=0.05, examine=examine).about("/hangs").answered
+        assert asked.count("/hangs") == 1
+    finally:
+        release.set()
+    deadline = monotonic() + 20
+    while not look("/hangs", timeout_s=5, examine=examine).about("/hangs").answered:
+        assert monotonic() < deadline
