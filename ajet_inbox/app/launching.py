@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ajet_inbox.app.attempts import Attempts, Order
+from ajet_inbox.app.placing import placed_run
 from ajet_inbox.core.ajet import strip_autokill
 from ajet_inbox.core.attempt import AttemptSpec
-from ajet_inbox.core.blueprint import Blueprint
 from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.journal import AnyEntry, Reason, Starting
 from ajet_inbox.core.paths import RunPaths
-from ajet_inbox.core.resolve import rebase
 from ajet_inbox.core.run import Attempt, Run
 from ajet_inbox.core.settings import Autokill, Settings
 from ajet_inbox.edge.files import Unreadable, copy_tree, list_names
@@ -21,14 +20,6 @@ from ajet_inbox.edge.launch import Launch, render_launch
 
 # On this host, for every user and home alike: two watchers that know nothing of each other must never share a GPU.
 _GPU_LOCKS = Path("/tmp")  # noqa: S108  (the supervisor opens them without following links)
-
-
-def placed(run: Run, paths: RunPaths) -> Blueprint:
-    """The blueprint with its paths as they are here: what it brought with it lies in the run's work folder."""
-    if run.drop.kind is not DropKind.FOLDER:
-        return run.blueprint
-    dropped_at = str(paths.root.parent.parent / "inbox" / run.drop.name)
-    return rebase(run.blueprint, str(paths.work), dropped_at=dropped_at)
 
 
 def prepare(run: Run, paths: RunPaths, settings: Settings) -> Reason | None:
@@ -41,9 +32,10 @@ def prepare(run: Run, paths: RunPaths, settings: Settings) -> Reason | None:
         copied = copy_tree(paths.drop, paths.work, settings.limits.drop_bytes)
         if isinstance(copied, Unreadable):
             return Reason(code="work_copy_failed", text=f"{copied.message}.")
-    if run.result_dir is not None:
+    result_dir = placed_run(run, paths).result_dir
+    if result_dir is not None:
         with contextlib.suppress(OSError):  # a courtesy: the check has told what is wrong with it
-            Path(run.result_dir).mkdir(parents=True, exist_ok=True)
+            Path(result_dir).mkdir(parents=True, exist_ok=True)
     return None
 
 
@@ -51,7 +43,7 @@ def order(
     run: Run, attempt: Attempt, paths: RunPaths, settings: Settings, environment: dict[str, str], attempts: Attempts
 ) -> Order:
     """What is to be launched."""
-    b = placed(run, paths)
+    b = placed_run(run, paths)
     command = b.launch_command or ""
     if settings.security.autokill is Autokill.STRIP:
         command, _ = strip_autokill(command)
@@ -63,7 +55,7 @@ def order(
         interpreter=b.venv_exe or "python3",
         command=command,
         yaml_path=b.yaml_path,
-        result_dir=run.result_dir or "",
+        result_dir=b.result_dir or "",
         prepare=b.prepare_command,
         cleanup=b.cleanup_command,
         env=b.env,

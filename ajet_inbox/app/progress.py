@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from ajet_inbox.app.launching import placed
-from ajet_inbox.core.ajet_config import AjetConfig, read_config
+from ajet_inbox.app.placing import config_of, placed_run
 from ajet_inbox.core.attempt import CONSOLE
 from ajet_inbox.core.console_events import EvalSeen, Phase, PhaseSeen
 from ajet_inbox.core.evals import Eval
@@ -48,7 +47,7 @@ def note_sources(run: Run, paths: RunPaths, number: int) -> None:
     if _SOURCES in list_names(place):
         return
     place.mkdir(parents=True, exist_ok=True)
-    b = placed(run, paths)
+    b = placed_run(run, paths)
     config = config_of(b.yaml_path)
     val_file, train_file = (name and join(name, b.codebase_dir) for name in (config.val_file, config.train_file))
     noted = Sources(val_file=val_file, val_size=_size(val_file), train_file=train_file, train_size=_size(train_file))
@@ -59,12 +58,6 @@ def sources(paths: RunPaths, number: int) -> Sources:
     """What `note_sources` wrote down for an attempt."""
     data = read_regular(paths.attempt(number) / _SOURCES, _YAML_BYTES)
     return Sources() if isinstance(data, Unreadable) else msgspec.json.decode(data, type=Sources)
-
-
-def config_of(yaml_path: str | None) -> AjetConfig:
-    """The values of an experiment's yaml, as far as it can be read."""
-    data = read_regular(Path(yaml_path), _YAML_BYTES) if yaml_path else b""
-    return AjetConfig() if isinstance(data, Unreadable) else read_config(data.decode(errors="replace"))
 
 
 def _size(path: str | None) -> int:

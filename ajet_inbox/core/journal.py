@@ -101,7 +101,10 @@ class Relinquished(Entry, frozen=True, kw_only=True, tag="relinquished"):
 
 
 class Submitted(Entry, frozen=True, kw_only=True, tag="submitted"):
-    """The drop, what was read in it and what is doubtful about it."""
+    """The drop, what was read in it and what is doubtful about it.
+
+    `result_dir` is where results are delivered: None where that is unknown, or a folder that the drop brought with it.
+    """
 
     drop: Drop
     blueprint: Blueprint

@@ -1,0 +1,51 @@
+"""Where the paths of a blueprint lead on this host, and what its yaml says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ajet_inbox.core.ajet_config import AjetConfig, read_config
+from ajet_inbox.core.blueprint import Blueprint
+from ajet_inbox.core.drops import DropKind
+from ajet_inbox.core.paths import RunPaths
+from ajet_inbox.core.resolve import rebase
+from ajet_inbox.core.run import Run
+from ajet_inbox.edge.files import Unreadable, list_names, read_regular
+
+_YAML_BYTES = 1 << 20
+
+
+def placed(blueprint: Blueprint, folder: Path | None, dropped_at: Path | None) -> Blueprint:
+    """`blueprint` with its paths as they are here. `folder` holds what it brought with it, None where it came alone;
+    `dropped_at` is where that lay in the inbox."""
+    if folder is None:
+        return blueprint
+    here = rebase(blueprint, str(folder), dropped_at=str(dropped_at) if dropped_at else None)
+    return _with_yaml_beside(here, folder)
+
+
+def _with_yaml_beside(here: Blueprint, folder: Path) -> Blueprint:
+    """A yaml that lies beside the blueprint is meant, where the codebase has none of that name."""
+    if here.yaml_path is None or Path(here.yaml_path).name not in list_names(folder):
+        return here
+    is_there = Path(here.yaml_path).is_file()
+    return here if is_there else replace(here, yaml_path=str(folder / Path(here.yaml_path).name))
+
+
+def placed_run(run: Run, paths: RunPaths) -> Blueprint:
+    """The blueprint of a run whose work folder stands, or is about to."""
+    folder = paths.work if run.drop.kind is DropKind.FOLDER else None
+    return placed(run.blueprint, folder, inbox_place(run, paths))
+
+
+def inbox_place(run: Run, paths: RunPaths) -> Path:
+    """Where the drop of a run lay."""
+    return paths.root.parent.parent / "inbox" / run.drop.name
+
+
+def config_of(yaml_path: str | None) -> AjetConfig:
+    """The values of an experiment's yaml, as far as it can be read."""
+    data = read_regular(Path(yaml_path), _YAML_BYTES) if yaml_path else b""
+    return AjetConfig() if isinstance(data, Unreadable) else read_config(data.decode(errors="replace"))
