@@ -134,11 +134,11 @@ def _disk(home: HomePaths) -> Iterator[Finding]:
 
 
 def _watcher(home: HomePaths) -> Iterator[Finding]:
-    living = [watcher.sign.host for watcher in Watchers(home).look() if watcher.alive]
+    living = Watchers(home).living()
     if host_name() in living:
-        yield _ok("watcher", f"A watcher lives on {', '.join(living)}.")
+        yield _ok("watcher", f"A watcher lives on {', '.join(sorted(living))}.")
     else:
-        elsewhere = f" Elsewhere one lives on {', '.join(living)}." if living else ""
+        elsewhere = f" Elsewhere one lives on {', '.join(sorted(living))}." if living else ""
         yield _warn("watcher", f"No watcher lives on this host: start one with 'ajet-inbox watch'.{elsewhere}")
 
 

@@ -10,11 +10,13 @@ from ajet_inbox.app.client.asking import ask
 from ajet_inbox.app.client.states import RunState, find, is_running, read
 from ajet_inbox.app.client.waiting import Finder, Waited, by_key, by_name
 from ajet_inbox.app.client.waiting import wait as wait_for
-from ajet_inbox.app.errors import Code, UsageError
+from ajet_inbox.app.client.watchers import Watchers
+from ajet_inbox.app.errors import Code, UsageError, UserError
 from ajet_inbox.cli.answers import OUTCOME_CODES, tell_answers, where
 from ajet_inbox.cli.base import Command, Session, json_option, pass_session
 from ajet_inbox.cli.output import one_or_all, print_json, say, warn
 from ajet_inbox.core.events import Ask
+from ajet_inbox.core.lifecycle import State
 from ajet_inbox.core.paths import HomePaths
 
 
@@ -80,12 +82,13 @@ def _confirm(running: list[RunState]) -> None:
 
     Raises:
         UsageError: nobody is there to say yes.
-        click.Abort: the answer is no.
+        UserError: the answer is no.
     """
     names = ", ".join(state.run for state in running)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{names} would be ended while running.", "Say why with --reason.")
-    click.confirm(f"End {names}, which is running?", abort=True, err=True)
+    if not click.confirm(f"End {names} while running?", err=True):
+        raise UserError("Nothing was cancelled.")
 
 
 @click.command(cls=Command)
@@ -98,4 +101,10 @@ def lost(session: Session, run: str, reason: str, as_json: bool) -> int:
 
     It gets its finish.flag, with the outcome lost; nothing is claimed about how it ended.
     """
-    return tell_answers(ask(session.home, [run], Ask.LOST, reason=reason), as_json)
+    home = session.home
+    state = find(home, run)
+    unheard = state.state is State.UNREACHABLE or state.host not in Watchers(home).living()
+    if is_running(state) and not unheard:
+        # It would go on running while its GPUs count as free.
+        raise UserError(f"{run} is {state.state} and its host shows life.", f"'ajet-inbox cancel {run}' ends it.")
+    return tell_answers(ask(home, [run], Ask.LOST, reason=reason), as_json)

@@ -27,7 +27,7 @@ def main() -> int:
     try:
         code = cli.main(prog_name="ajet-inbox", standalone_mode=False, obj=session)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # the second is what click makes of the first
         return _closed_pipe()
     except (click.Abort, KeyboardInterrupt):
         return Code.INTERRUPTED

@@ -88,10 +88,10 @@ def _kept_drop(home: HomePaths, state: RunState) -> tuple[Path, str]:
     """
     folder, name = home.run(state.run).drop, state.name or f"{state.run}.md"
     names = list_names(folder)
+    if BLUEPRINT_NAME in names and name != BLUEPRINT_NAME:
+        return folder, name
     if name in names:
         return folder / name, name
-    if BLUEPRINT_NAME in names:
-        return folder, name
     raise UserError(f"What {state.run} was dropped as is not in {folder}.", "Submit its blueprint again.")
 
 
@@ -125,7 +125,7 @@ def _send(home: HomePaths, path: Path, mark: ReadyMark, name: str | None) -> _Se
 
 def _accepted(home: HomePaths, sent: list[_Sent]) -> list[_Sent]:
     """The drops with their runs, as far as those appear within a few seconds, where somebody is there to make them."""
-    deadline = time.monotonic() + (ACCEPTED_WITHIN_S if Watchers(home).any_alive() else 0.0)
+    deadline = time.monotonic() + (ACCEPTED_WITHIN_S if Watchers(home).living() else 0.0)
     while True:
         names = [one.search() for one in sent]
         if all(names) or time.monotonic() >= deadline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
@@ -177,12 +178,11 @@ def _attach_words(command: str, *, write: bool) -> list[str]:
     Raises:
         UserError: it is not what we write: nothing else is executed.
     """
-    words = shlex.split(command)
-    if words[:4] != ["env", "-u", "TMUX", "tmux"] or "attach-session" not in words:
-        raise UserError("The command to attach is not one of ours, so it is not executed.", "Look into state.json.")
-    words = [word for word in words if word != "-r"]
-    at = words.index("attach-session") + 1
-    return words if write else [*words[:at], "-r", *words[at:]]
+    with contextlib.suppress(ValueError):  # what no shell could read is not ours either
+        match shlex.split(command):
+            case ["env", "-u", "TMUX", "tmux", "-u", "-S", _, "attach-session", "-r", "-t", _] as words:
+                return [word for word in words if word != "-r"] if write else words
+    raise UserError("The command to attach is not one of ours, so it is not executed.", "Look into state.json.")
 
 
 @click.command(cls=Command)

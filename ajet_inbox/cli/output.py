@@ -34,8 +34,8 @@ def warn(text: str) -> None:
 
 
 def harmless(text: str) -> str:
-    """Names and reasons come from others: what does not print is escaped; line breaks stay."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    """Names and reasons come from others: what does not print is escaped; line breaks and tabs stay."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def one_line(text: str) -> str:

@@ -7,14 +7,19 @@ from pathlib import Path
 import click
 
 from ajet_inbox.app.client.states import find, read_all
-from ajet_inbox.app.errors import Code, UsageError
+from ajet_inbox.app.errors import Code, UsageError, UserError
 from ajet_inbox.cli.base import Command, Session, json_option, pass_session
 from ajet_inbox.cli.output import one_line, print_json, say, warn
-from ajet_inbox.core.journal import Unreadable
+from ajet_inbox.core.journal import Unreadable, join
 from ajet_inbox.core.lifecycle import InvalidTransition
 from ajet_inbox.core.paths import HomePaths
+from ajet_inbox.core.run import fold
+from ajet_inbox.core.settings import Settings
 from ajet_inbox.core.settings_write import commented, rows
+from ajet_inbox.edge import neutral
 from ajet_inbox.edge.files import create_exclusive
+from ajet_inbox.edge.journal import segments
+from ajet_inbox.edge.settings import load
 
 
 @click.command(cls=Command)
@@ -45,13 +50,13 @@ def watch(session: Session, drain: bool, once: bool) -> None:
 
     Ending it, by Ctrl-C or any other way, never touches an experiment: the next watcher goes on where it stopped.
     """
-    from ajet_inbox.edge import neutral
-    from ajet_inbox.edge.settings import load
-
     home = session.home
     load(home.config)  # a mistake in it is told here, by the process that the caller sees
     flags = [name for name, given in (("drain", drain), ("once", once), ("debug", session.debug)) if given]
-    neutral.reexec(neutral.runtime_dir(home.root), "ajet-watch", "ajet_inbox.app", [str(home.root), *flags])
+    try:
+        neutral.reexec(neutral.runtime_dir(home.root), "ajet-watch", "ajet_inbox.app", [str(home.root), *flags])
+    except neutral.UnsafeFolderError as error:
+        raise UserError(f"{error}.", "Then start the watcher again.") from error
 
 
 @click.command(cls=Command)
@@ -90,8 +95,9 @@ def render(session: Session, run: str | None, every: bool, as_json: bool) -> int
     if every == bool(run):
         raise UsageError("Name one run, or say --all.")
     home = session.home
+    settings = load(home.config)
     names = [state.run for state in read_all(home).states] if run is None else [find(home, run).run]
-    results = [{"run": name, "error": _render(home, name)} for name in names]
+    results = [{"run": name, "error": _render(home, name, settings)} for name in names]
     if as_json:
         print_json(results)
     else:
@@ -100,14 +106,18 @@ def render(session: Session, run: str | None, every: bool, as_json: bool) -> int
     return Code.NO if any(result["error"] for result in results) else Code.FINE
 
 
-def _render(home: HomePaths, name: str) -> str | None:
+def _render(home: HomePaths, name: str, settings: Settings) -> str | None:
     """What went wrong with one run, which does not stop the others."""
     from ajet_inbox.app.publish import render_again
 
     try:
-        render_again(home, name)
+        entries = join(segments(home.run(name)))
+        run = fold(name, entries)
+        if run is None:
+            return "its journal is empty."
+        render_again(home, run, entries, settings)
     except OSError as error:
-        return f"it could not be written: {error.strerror or error}"
+        return f"it could not be written: {error.strerror or error}."
     except (Unreadable, InvalidTransition) as error:
-        return f"its journal cannot be read: {error}"
+        return f"its journal cannot be read: {error}."
     return None

@@ -76,7 +76,7 @@ def ask(
     """
     states = [find(home, name) for name in dict.fromkeys(names)]
     sent = [_send(home, state, wanted, reason, priority) for state in states]
-    deadline = time.monotonic() + (PATIENCE_S if any(sent) and Watchers(home).any_alive() else 0.0)
+    deadline = time.monotonic() + (PATIENCE_S if any(sent) and Watchers(home).living() else 0.0)
     return tuple(_answer(home, s.run, wanted, priority, i, deadline) for s, i in zip(states, sent, strict=True))
 
 
@@ -128,6 +128,7 @@ def pause(home: HomePaths) -> Pause:
     if standing is not None:
         return standing
     mine = Pause(by=whoami(), at=datetime.now(UTC))
+    home.paused.parent.mkdir(exist_ok=True)
     write_atomic(home.paused, msgspec.json.encode(mine))
     return mine
 
@@ -149,9 +150,9 @@ def paused(home: HomePaths) -> Pause | None:
     """Who paused the queue; None where it is not paused. That the file is there is enough, whatever it says.
 
     Raises:
-        OSError: the outbox cannot be listed.
+        OSError: the folder cannot be listed.
     """
-    if home.paused.name not in list_names(home.outbox):
+    if home.paused.name not in list_names(home.paused.parent):
         return None
     data = read_regular(home.paused, _LIMIT)
     try:

@@ -70,7 +70,7 @@ def drop(home: HomePaths, source: Path, mark: ReadyMark, name: str | None = None
     kind = classify(name, inside is not None, inside)
     if kind is None:
         raise UsageError(f"{source} holds no {BLUEPRINT_NAME}.", "Give a blueprint, or a folder that holds one.")
-    if kind is DropKind.FOLDER:
+    if kind is DropKind.FOLDER and mark.retry_of is None:  # a retry must not bring the key of the first along
         mark = _with_own_mark(source, mark)
     text = _mark_text(mark)
     before = frozenset(run_names(home))

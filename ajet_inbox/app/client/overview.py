@@ -42,7 +42,8 @@ def overview(home: HomePaths, watchers: Watchers) -> Overview:
     seen = watchers.look()
     return Overview(
         home=str(home.root),
-        inbox_missing=home.inbox.name not in list_names(home.root),
+        inbox_missing=home.inbox.name not in list_names(home.root)
+        or any(w.alive and w.sign.inbox_missing for w in seen),
         paused=paused(home),
         strangers=tuple(sorted({name for w in seen if w.alive for name in w.sign.strangers})),
         watchers=seen,

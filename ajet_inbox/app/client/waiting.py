@@ -117,7 +117,7 @@ class _Silence:
         if self._tell is None or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _WATCHERS_EVERY_S
-        if not self._watchers.any_alive():
+        if not self._watchers.living():
             self._tell()
             self._tell = None
 

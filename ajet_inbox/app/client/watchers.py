@@ -47,9 +47,9 @@ class Watchers:
             return ()
         return tuple(Watcher(sign=sign, alive=self._is_alive(sign)) for sign in found)
 
-    def any_alive(self) -> bool:
-        """Whether somebody would answer."""
-        return any(watcher.alive for watcher in self.look())
+    def living(self) -> frozenset[str]:
+        """The hosts with a watcher that would answer."""
+        return frozenset(watcher.sign.host for watcher in self.look() if watcher.alive)
 
     def _is_alive(self, sign: Sign) -> bool:
         if sign.host == host_name() and sign.pid_ns == _pid_namespace():
