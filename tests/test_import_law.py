@@ -75,7 +75,7 @@ def forbidden(module: str, found: Import) -> str | None:
         return f"{here} stands below {there}"
     if here == "core" and there != "core":
         return "core imports core alone"
-    if here == there == "edge" and target not in (f"{PACKAGE}.edge.files", module):
+    if here == there == "edge" and target != module and not f"{target}.".startswith(f"{PACKAGE}.edge.files."):
         return "an edge imports no other edge but files"
     return None
 

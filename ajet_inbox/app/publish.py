@@ -15,7 +15,7 @@ from ajet_inbox.app.snapshots import write_receipt
 from ajet_inbox.core.admission import NOT_DELIVERED
 from ajet_inbox.core.attempt import CONSOLE
 from ajet_inbox.core.journal import AnyEntry, Submitted
-from ajet_inbox.core.lifecycle import State
+from ajet_inbox.core.lifecycle import Outcome, State
 from ajet_inbox.core.metrics import Metrics
 from ajet_inbox.core.paths import DELIVERED, HomePaths, RunPaths
 from ajet_inbox.core.report import Report, report
@@ -100,10 +100,11 @@ def deliver_results(run: Run, results: Results) -> None:
     folder = Path(run.result_dir)
     if deliver.may_deliver(folder) is not None:
         return
-    if not run.attempts:
-        deliver.set_aside(folder, run.submitted_at)
+    ours = flag(results.report, results.files[RESULT], folder)
+    if run.outcome is Outcome.REJECTED:
+        deliver.set_aside(folder, run.finished_at or run.submitted_at, mine=ours)
     files = [(name, data) for name, data in results.files.items() if name in DELIVERED]
-    deliver.deliver(folder, files, flag(results.report, results.files[RESULT], folder))
+    deliver.deliver(folder, files, ours)
 
 
 def lasting(error: OSError) -> bool:
