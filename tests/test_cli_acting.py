@@ -134,6 +134,15 @@ def sha256_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def test_what_cannot_be_read_is_dropped_for_the_watcher_to_reject(home: HomePaths, tmp_path: Path) -> None:
+    large = tmp_path / "large.md"
+    large.write_bytes(b"x" * ((1 << 20) + 1))
+    code, document = ajet_json(home, "submit", str(large))
+    assert (code, [problem["code"] for problem in document["problems"]]) == (0, ["unreadable"])
+    assert "large.md" in list_names(home.inbox)
+    assert ajet(home, "check", str(large)).returncode == 1
+
+
 @pytest.mark.parametrize(("outcome", "wanted"), [(None, 0), (Outcome.REJECTED, 3)])
 def test_where_a_watcher_lives_the_run_is_told(
     home: HomePaths, draft: Path, outcome: Outcome | None, wanted: int

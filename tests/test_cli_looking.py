@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +23,7 @@ from tests.cli_home import (
     ajet_json,
     console,
     end,
+    environment,
     let_watch,
     make_busy,
     make_home,
@@ -90,6 +94,24 @@ def wide(line: str) -> int:
 def test_colours_only_on_a_terminal_that_wants_them(busy: HomePaths) -> None:
     assert "\x1b[32m" in on_a_terminal(busy, "status")[1]
     assert "\x1b[32m" not in on_a_terminal(busy, "status", NO_COLOR="1")[1]
+
+
+def test_status_is_shown_anew_until_ctrl_c(busy: HomePaths) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "ajet_inbox", "--home", str(busy.root), "status", "--watch"]
+    child = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(COLUMNS="120", TERM="xterm-256color")
+    )
+    os.close(theirs)
+    shown = ""
+    while "34/200" not in shown:
+        shown += os.read(ours, 65536).decode(errors="replace")
+    set_state(busy, "runs", step=35)
+    while "35/200" not in shown:
+        shown += os.read(ours, 65536).decode(errors="replace")
+    child.send_signal(signal.SIGINT)
+    assert child.wait(timeout=20) == 130
+    os.close(ours)
 
 
 def test_show_tells_the_story_and_where_things_lie(busy: HomePaths) -> None:

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 # Each group of commands is a module of this package. The summaries are here, so that --help imports none of them.
 GROUPS: dict[str, tuple[str, dict[str, str]]] = {
+    "demo": (
+        "Trying it out",
+        {
+            "demo": "Run three small experiments, to see how it works.",
+        },
+    ),
     "inbox": (
         "Dropping",
         {

@@ -121,7 +121,7 @@ def _note(seen: Overview, run: RunState) -> str:
     if seen.is_silent(run):
         return f"{run.host} is silent: this is what was known last"
     if run.state is State.QUEUED:
-        return run.blocked or "waits for a watcher"
+        return run.blocked or ("about to go" if any(w.alive for w in seen.watchers) else "waits for a watcher")
     if run.reason and run.outcome is not Outcome.SUCCEEDED:
         return run.reason.text
     return f"ends about {clock(run.eta)}" if run.eta and not run.finished_at else ""

@@ -9,13 +9,15 @@ import msgspec
 
 from ajet_inbox.app.client.states import RunState
 from ajet_inbox.cli.output import clock, lasting
+from ajet_inbox.core.attempt import Exit
 from ajet_inbox.core.durations import show_duration
-from ajet_inbox.core.journal import AnyEntry, Claimed, Submitted
+from ajet_inbox.core.journal import AnyEntry, Claimed, Exited, Submitted
 from ajet_inbox.core.lifecycle import State
 from ajet_inbox.core.paths import FLAG, HomePaths
 from ajet_inbox.edge.files import list_names
 
-_TOLD_ALREADY = frozenset({"event", "at", "via"})
+# Known from the line itself, or of no use to people.
+_UNTOLD = frozenset({"event", "at", "via", "boot_id", "started_at"})
 _FILES = (FLAG, "result.md", "result.json", "trial_log.md", "metrics.csv", "plots", "index.html", "drop", "attempts")
 
 
@@ -79,6 +81,8 @@ def _words(entry: AnyEntry) -> str:
             return f"by {entry.owner.host} to {entry.act}"
         case Submitted():
             return entry.drop.name
+        case Exited(exit=Exit(exit_code=int(code))):
+            return f"exit code {code}"
         case _:
             told = msgspec.to_builtins(entry)
             reason = told.pop("reason", None)
@@ -87,13 +91,13 @@ def _words(entry: AnyEntry) -> str:
 
 
 def _is_told(key: str, value: Any) -> bool:
-    return key not in _TOLD_ALREADY and value not in (None, "", [], {}) and not isinstance(value, dict)
+    return key not in _UNTOLD and value not in (None, "", (), [], {}) and not isinstance(value, dict)
 
 
 def _value(key: str, value: Any) -> str:
     if key == "limit_s":
         return show_duration(value)
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def has_changed(before: RunState, now: RunState) -> bool:
