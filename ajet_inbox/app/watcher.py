@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ajet_inbox.app import examine
 from ajet_inbox.app.acts import AGAIN_S, Acts, World
 from ajet_inbox.app.attempts import Attempts
-from ajet_inbox.app.heartbeat import Peers, show, sign, signs
+from ajet_inbox.app.heartbeat import Peers, Sign, show, sign, signs
 from ajet_inbox.app.identity import judge
 from ajet_inbox.app.lanes import Lanes
 from ajet_inbox.app.snapshots import Snapshots
@@ -64,7 +64,7 @@ class Watcher:
         self._lanes = Lanes(self._acts)
         self._snapshots = Snapshots(home, attempts, self._acts.progress)
         self._wake, self._changed, self._ending = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._dirty = asyncio.Event()
+        self._dirty, self._slots_changed = asyncio.Event(), asyncio.Event()
         self._intakes: asyncio.Queue[Intake] = asyncio.Queue()
         self._inbox = Inbox(
             home.inbox,
@@ -82,7 +82,10 @@ class Watcher:
 
     def tell(self, event: saw.Event) -> None:
         """Let the core decide on an event, and have done what it decides."""
+        occupied = self.fleet.occupied()
         self.fleet, effects = decide(self.fleet, event, _now())
+        if isinstance(event, saw.SlotsSeen) or self.fleet.occupied() != occupied:
+            self._slots_changed.set()
         for effect in effects:
             self._lanes.add(_lane(effect), effect)
         if isinstance(event, saw.AdmitFailed):
@@ -126,8 +129,7 @@ class Watcher:
             if (drain or (once and not self._accepting)) and self._is_drained():
                 return
             self._changed.clear()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), 0.25)
+            await _wait(self._changed, 0.25)
 
     def _is_drained(self) -> bool:
         scan = self._scan
@@ -197,8 +199,7 @@ class Watcher:
                 self._wake.clear()
                 await asyncio.to_thread(lambda: (drops.check(), asked.check()))
                 pause = await self._look()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), pause)
+                await _wait(self._wake, pause)
         finally:
             drops.close()
             asked.close()
@@ -284,22 +285,24 @@ class Watcher:
     async def _beat(self) -> None:
         """Show the others that we live, and see who else does. Trouble with the disk is theirs to see, not our end."""
         for counter in itertools.count():
-            shown = sign(self._me, counter, self.fleet, _now())
-            shown = replace(
-                shown,
-                slots_trouble=self._slots_trouble,
-                strangers=self._scan.strangers if self._scan else (),
-                inbox_missing=bool(self._scan and self._scan.missing),
-            )
+            self._slots_changed.clear()
             try:
-                await asyncio.to_thread(show, self._home, shown)
+                await asyncio.to_thread(show, self._home, self._sign(counter))
                 peers = self._peers.look(await asyncio.to_thread(signs, self._home))
             except OSError as error:
                 logger.warning("No sign of life could be given: {}", error)
             else:
                 if peers != self.fleet.peers:
                     self.tell(saw.PeersSeen(hosts=peers))
-            await asyncio.sleep(self._settings.watch.heartbeat)
+            await _wait(self._slots_changed, self._settings.watch.heartbeat)
+
+    def _sign(self, counter: int) -> Sign:
+        return replace(
+            sign(self._me, counter, self.fleet, _now()),
+            slots_trouble=self._slots_trouble,
+            strangers=self._scan.strangers if self._scan else (),
+            inbox_missing=bool(self._scan and self._scan.missing),
+        )
 
     async def _find_slots(self) -> None:
         while True:
@@ -321,8 +324,7 @@ class Watcher:
             except OSError as error:
                 logger.warning("A snapshot could not be written: {}", error)
             await asyncio.sleep(_SNAPSHOT_S)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._dirty.wait(), self._settings.progress.read)
+            await _wait(self._dirty, self._settings.progress.read)
 
     async def _feed_watchdog(self) -> None:
         """Tell systemd that the loop turns, for as long as it turns."""
@@ -342,6 +344,12 @@ def _lane(effect: do.Effect) -> str:
             return effect.request_id
         case _:
             return effect.run
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    """Until `event`, `seconds` at most."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
 
 
 def settle_s(settings: Settings, home: HomePaths) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from pathlib import Path, PurePosixPath
 
@@ -46,17 +47,23 @@ def _in_codebase(codebase: str, command: str) -> str:
 
 
 def _render(launch: Launch) -> str:
-    environment = jinja2.Environment(  # noqa: S701  (shell, not HTML: `quote` is applied to every value)
-        loader=jinja2.FileSystemLoader(_TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    environment.filters["quote"] = shlex.quote
-    return environment.get_template("launch.sh.j2").render(
+    return _template().render(
         run=launch.run,
         number=launch.number,
         exports=_exports(launch),
         bin=str(PurePosixPath(launch.interpreter).parent),
         prepare=launch.prepare,
     )
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    """Compiled once: that takes milliseconds, which a free slot would wait for at every launch."""
+    environment = jinja2.Environment(  # noqa: S701  (shell, not HTML: `quote` is applied to every value)
+        loader=jinja2.FileSystemLoader(_TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    environment.filters["quote"] = shlex.quote
+    return environment.get_template("launch.sh.j2")
 
 
 def _exports(launch: Launch) -> list[tuple[str, str]]:
