@@ -42,6 +42,13 @@ def _text_errors(fleet: Fleet, drop: DropRead) -> Reason | None:
     return rejection(problems) if problems else None
 
 
+def _services(fleet: Fleet, drop: DropRead) -> Reason | None:
+    """Without the service that it names, such a run would wait for ever and hold its GPUs meanwhile."""
+    if not drop.submitted.blueprint.services:
+        return None
+    return Reason(code="services_not_supported", text="Services beside the command are not started by this version.")
+
+
 def _duplicate(fleet: Fleet, drop: DropRead) -> Reason | None:
     first = _same_key(fleet, drop.submitted.drop) or _same_bytes(fleet, drop.submitted.drop)
     return Reason(code=DUPLICATE, text=f"It was dropped before, as {first}.") if first else None
@@ -85,4 +92,4 @@ def _certain_world_errors(fleet: Fleet, drop: DropRead) -> Reason | None:
     return rejection(drop.certain) if drop.certain and not fleet.peers else None
 
 
-_RULES: tuple[_Rule, ...] = (_text_errors, _duplicate, _result_dir_in_use, _certain_world_errors)
+_RULES: tuple[_Rule, ...] = (_text_errors, _services, _duplicate, _result_dir_in_use, _certain_world_errors)

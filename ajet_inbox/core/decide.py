@@ -18,7 +18,7 @@ from ajet_inbox.core.journal import Finished, Reason
 from ajet_inbox.core.lifecycle import Outcome, State, Step
 from ajet_inbox.core.requests import answer, take
 from ajet_inbox.core.run import Run, extend
-from ajet_inbox.core.schedule import assign, fits_nowhere, queue, spoiled_after
+from ajet_inbox.core.schedule import assign, fits_nowhere, is_elsewhere, queue, spoiled_after
 
 _LIVE = (State.STARTING, State.RUNNING, State.STOPPING, State.UNREACHABLE)
 
@@ -155,7 +155,7 @@ def _screen(fleet: Fleet, run: Run, now: datetime) -> Decision:
     if spoiled := spoiled_after(fleet, run):
         reason = Reason(code="dependency_failed", text=f"It was to run after {spoiled[0]}, which did not end well.")
         return take(fleet, run, "reject", _rejected(reason, now))
-    if fits_nowhere(fleet, run) and fleet.slots:
+    if fleet.slots and fits_nowhere(fleet, run) and not is_elsewhere(fleet, run):
         most = max(len(slot.gpus) for slot in fleet.slots)
         return _block(
             fleet, run, Reason(code="no_slot", text=f"It needs {run.gpus} GPUs; the largest slot has {most}."), now

@@ -41,10 +41,15 @@ def assign(fleet: Fleet, now: datetime) -> Iterable[tuple[Run, Slot]]:
 
 
 def _waits(fleet: Fleet, run: Run, now: datetime) -> bool:
-    if run.name in fleet.looking or run.name in fleet.taking or pending_after(fleet, run):
+    if run.name in fleet.looking or run.name in fleet.taking or pending_after(fleet, run) or is_elsewhere(fleet, run):
         return True
     blocked = fleet.blocked.get(run.name)
     return blocked is not None and now < blocked.again_at
+
+
+def is_elsewhere(fleet: Fleet, run: Run) -> bool:
+    """Whether the blueprint names another host (`[exp_host]`)."""
+    return run.blueprint.host not in (None, fleet.me.host, fleet.me.host.partition(".")[0])
 
 
 def pending_after(fleet: Fleet, run: Run) -> list[str]:

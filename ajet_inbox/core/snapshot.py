@@ -13,7 +13,7 @@ from ajet_inbox.core.journal import Reason, Seen
 from ajet_inbox.core.lifecycle import State
 from ajet_inbox.core.paths import FLAG
 from ajet_inbox.core.run import Attempt, Run
-from ajet_inbox.core.schedule import pending_after
+from ajet_inbox.core.schedule import is_elsewhere, pending_after
 from ajet_inbox.core.secrets import mask
 from ajet_inbox.core.slots import Slot
 
@@ -119,6 +119,8 @@ def _hindrances(fleet: Fleet, run: Run) -> Iterator[Reason]:
         yield Reason(code="paused", text="The queue is paused.")
     if names := pending_after(fleet, run):
         yield Reason(code="after", text=f"It runs after {', '.join(names)}.")
+    if is_elsewhere(fleet, run):
+        yield Reason(code="other_host", text=f"It is for the host {run.blueprint.host}.")
     if blocked := fleet.blocked.get(run.name):
         yield Reason(code=blocked.code, text=blocked.why)
     if fleet.arriving:
