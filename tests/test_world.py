@@ -91,3 +91,22 @@ def test_a_path_that_hangs_costs_its_time_once_and_others_answer(tmp_path: Path)
     deadline = monotonic() + 20
     while not look("/hangs", timeout_s=5, examine=examine).about("/hangs").answered:
         assert monotonic() < deadline
+
+
+def test_many_who_look_at_once_get_the_same_answer(tmp_path: Path) -> None:
+    release, found = threading.Event(), list[PathFacts]()
+
+    def examine(path: str) -> PathFacts:
+        release.wait(20)
+        return examine_path(path)
+
+    def see_slowly() -> None:
+        found.append(look(str(tmp_path), timeout_s=20, examine=examine).about(str(tmp_path)))
+
+    threads = [threading.Thread(target=see_slowly) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    release.set()
+    for thread in threads:
+        thread.join(20)
+    assert [facts.is_dir for facts in found] == [True] * 8

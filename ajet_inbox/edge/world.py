@@ -6,51 +6,44 @@ import os
 import stat
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from time import monotonic
 
 from ajet_inbox.core.facts import Facts, PathFacts
 
 Examine = Callable[[str], PathFacts]
 
 # By path: a look that has not come back. A mount that hangs for hours is asked once, not once a minute for ever.
-_stuck: dict[str, threading.Thread] = {}
+_pending: dict[str, Future[PathFacts]] = {}
+_lock = threading.Lock()
 
 
 def look(*paths: str, timeout_s: float, examine: Examine | None = None) -> Facts:
     """What is known of `paths` after at most `timeout_s` seconds; `~` is this user's home.
 
     One thread a path, so that one mount that hangs leaves the others their answers. Nothing here can be interrupted:
-    a look that hangs is left behind, and its path is not asked again before it returns.
+    a look that hangs is left behind, and whoever asks for its path before it returns waits for the same answer.
     """
-    wanted = dict.fromkeys(paths)
-    answers: SimpleQueue[tuple[str, PathFacts]] = SimpleQueue()
-    for path in wanted:
-        _ask(path, examine or examine_path, answers)
-    found = {path: PathFacts(answered=False, why=f"no answer in {timeout_s:g} s") for path in wanted}
-    deadline = monotonic() + timeout_s
-    for _ in wanted:
-        try:
-            path, facts = answers.get(timeout=max(0.0, deadline - monotonic()))
-        except Empty:
-            break
-        found[path] = facts
-    return Facts(paths=found)
+    asked = {path: _ask(path, examine or examine_path) for path in dict.fromkeys(paths)}
+    wait(asked.values(), timeout_s)
+    silent = PathFacts(answered=False, why=f"no answer in {timeout_s:g} s")
+    return Facts(paths={path: answer.result() if answer.done() else silent for path, answer in asked.items()})
 
 
-def _ask(path: str, examine: Examine, answers: SimpleQueue[tuple[str, PathFacts]]) -> None:
-    before = _stuck.get(path)
-    if before is not None and before.is_alive():
-        return
+def _ask(path: str, examine: Examine) -> Future[PathFacts]:
+    with _lock:
+        if path in _pending:
+            return _pending[path]
+        answer = _pending[path] = Future[PathFacts]()
 
-    def answer() -> None:
-        answers.put((path, examine(path)))
+    def run() -> None:
+        found = examine(path)
+        with _lock:
+            del _pending[path]  # first, so that whoever has this answer gets a fresh one next time
+        answer.set_result(found)
 
-    _stuck[path] = thread = threading.Thread(target=answer, name="look", daemon=True)
-    thread.start()
-    for done in [path for path, thread in _stuck.items() if not thread.is_alive()]:
-        del _stuck[done]
+    threading.Thread(target=run, name="look", daemon=True).start()
+    return answer
 
 
 def examine_path(path: str) -> PathFacts:
