@@ -9,9 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -22,8 +23,10 @@ from ajet_inbox.app.client.watchers import Watchers
 from ajet_inbox.app.errors import Code, UserError
 from ajet_inbox.cli.base import Command
 from ajet_inbox.cli.demo_checks import PARTS, Stage, complaints, living
-from ajet_inbox.cli.demo_view import excerpt, follow
+from ajet_inbox.cli.demo_view import follow, show_excerpt
 from ajet_inbox.cli.output import say, warn
+from ajet_inbox.cli.status import status_view
+from ajet_inbox.cli.tables import print_rich, width
 from ajet_inbox.core.drops import ReadyMark
 from ajet_inbox.edge import neutral, processes
 
@@ -46,13 +49,12 @@ def demo() -> int:
     that is kept. The exit code is 1 where anything is not as it should be.
     """
     _need_tools()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # however it is ended, nothing stays behind
+    _on_signals(signal.default_int_handler)  # however it is broken off, nothing stays behind
     stage = Stage(root=Path(tempfile.mkdtemp(prefix="ajet-demo-")).resolve())
     try:
         wrong = _play(stage)
-    except BaseException:
-        _leave_nothing(stage)
+    except KeyboardInterrupt:
+        shutil.rmtree(stage.root, ignore_errors=True)
         raise
     for sentence in wrong:
         warn(f"NOT AS IT SHOULD BE: {sentence}")
@@ -73,13 +75,18 @@ def _need_tools() -> None:
         raise UserError("tmux is not installed, and every experiment runs in a session of it.", "Install it first.")
 
 
+def _on_signals(handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, handler)
+
+
 def _play(stage: Stage) -> list[str]:
     """The whole demo; what is not as it should be."""
     _set_up(stage)
     say(f"A home in {stage.home.root}. Its inbox gets three blueprints:")
     for part in PARTS:
         drop(stage.home, stage.root / f"{part.run}.md", ReadyMark())
-        say(f"  {part.run}.md  {part.about}")
+        say(f"  {part.run + '.md':<12}{part.about}")
     with _watcher(stage) as watcher:
         in_time = follow(stage.home, watcher, time.monotonic() + _PATIENCE_S)
         wrong = [] if in_time else [f"It was not over after {_PATIENCE_S:g} s."]
@@ -121,6 +128,7 @@ def _watcher(stage: Stage) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield process
     finally:
+        _on_signals(signal.SIG_IGN)  # a second Ctrl-C must not break off the ending; it takes some seconds at most
         _end(process)
         _end_attempts(stage)
         _close_terminals(stage)
@@ -151,19 +159,12 @@ def _close_terminals(stage: Stage) -> None:
     shutil.rmtree(runtime, ignore_errors=True)
 
 
-def _leave_nothing(stage: Stage) -> None:
-    shutil.rmtree(stage.root, ignore_errors=True)
-
-
 def _show_end(stage: Stage) -> None:
-    from ajet_inbox.cli.status import status_view
-    from ajet_inbox.cli.tables import print_rich, width
-
-    say("\nAll is done, so the watcher has ended. `ajet-inbox status` says:\n")
+    say("\nAll is done, so the watcher has ended. This is what `ajet-inbox status` shows:\n")
     print_rich(status_view(overview(stage.home, Watchers(stage.home)), width(), wraps=sys.stdout.isatty()))
+    say("\nFrom the result of the first one, result.md:\n")
     if (result := stage.home.run(PARTS[0].run).root / "result.md").is_file():
-        say("")
-        print_rich(excerpt(result.read_text(encoding="utf-8")))
+        show_excerpt(result.read_text(encoding="utf-8"))
 
 
 def _tell_where(stage: Stage) -> None:

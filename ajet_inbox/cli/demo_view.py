@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ajet_inbox.app.client.states import RunState, read_all
 from ajet_inbox.cli.output import one_line, say
+from ajet_inbox.cli.tables import print_rich
 from ajet_inbox.core.durations import show_duration
 from ajet_inbox.core.lifecycle import Outcome
 from ajet_inbox.core.paths import HomePaths
@@ -63,22 +64,21 @@ def _runs(home: HomePaths) -> list[RunState]:
 
 def _table(runs: list[RunState]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("RUN", "STATE", "PROGRESS", "STEP", _MEASURE.upper(), "ENDS IN", "NOTE"):
+    for heading in ("RUN", "STATE", "PROGRESS", "STEP", _MEASURE.upper(), "ENDS IN"):
         table.add_column(heading)
     for run in runs:
         word = run.outcome or run.state
         bar = ProgressBar(total=run.total_steps or 1, completed=run.step or 0, width=_BAR_COLUMNS)
         state = Text(word, style=_STYLES.get(run.outcome, "") if run.outcome else "cyan")
-        table.add_row(run.run, state, bar, _step(run), _rate(run), _ends_in(run), Text(_note(run)))
+        table.add_row(run.run, state, bar, _step(run), _rate(run), _ends_in(run))
     return table
 
 
 def _line(run: RunState) -> str:
-    shown = [f"step {_step(run)}", f"{_MEASURE} {_rate(run)}", f"ends in {_ends_in(run)}"]
-    known = [text for text in shown if not text.endswith(" ")]
-    return f"{datetime.now().astimezone():%H:%M:%S}  " + ", ".join(
-        filter(None, [f"{run.run}: {run.outcome or run.state}", *known, _note(run)])
-    )
+    facts = {"step": _step(run), _MEASURE: _rate(run), "ends in": _ends_in(run)}
+    known = [f"{name} {value}" for name, value in facts.items() if value]
+    told = [f"{run.run}: {run.outcome or run.state}", *known, *([run.reason.text] if run.reason else [])]
+    return f"{datetime.now().astimezone():%H:%M:%S}  {one_line(', '.join(told))}"
 
 
 def _step(run: RunState) -> str:
@@ -95,13 +95,12 @@ def _ends_in(run: RunState) -> str:
     return show_duration(round(left)) if left >= 1 else ""
 
 
-def _note(run: RunState) -> str:
-    text = run.reason.text if run.reason else run.blocked
-    return one_line(text or "")
-
-
-def excerpt(result: str) -> Markdown:
-    """The head of a result page and the first table of its evaluations."""
-    blocks = result.split("\n\n")
+def show_excerpt(result: str) -> None:
+    """Print the verdict of a result page and the first table of its evaluations."""
+    _, verdict, *blocks = result.split("\n\n")
     scores = [block for block in blocks if block.startswith("| Measure")]
-    return Markdown("\n\n".join([*blocks[:2], *scores[:1]]))
+    text = "\n\n".join([verdict, *scores[:1]])
+    if sys.stdout.isatty():
+        print_rich(Markdown(text))
+    else:
+        say(text)
