@@ -128,7 +128,7 @@ def test_a_pane_stays_when_its_command_has_ended(tmux: Tmux, tmp_path: Path) -> 
     script.write_text(f"echo last words; echo $$ >{tmp_path}/pid; sleep 0.5\n")
     tmux.launch("ajet_x", script)
     poll(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
-    poll(lambda: processes.start_time(int((tmp_path / "pid").read_text())) is None)
+    poll(lambda: (found := proc.read(int((tmp_path / "pid").read_text()))) is None or found.dead)
     assert "last words" in tmux.capture("ajet_x", 50)
 
 
