@@ -42,12 +42,17 @@ _OR = re.compile(
     re.I,
 )
 _ORDER = re.compile(
-    r"\b(?:first|then|next|finally|after(?:wards)?|second|third|step|lastly|content \d|command \d|part \d)\b"
-    r"|先|再|然后|接着|随后|最后|之后|第[一二三四五\d]步|步骤|内容\s*\d|命令\s*\d",
+    r"\b(?:first|then|next|finally|after(?:wards)?|second|third|step|lastly|command \d|part \d)\b"
+    r"|先|再|然后|接着|随后|最后|之后|第[一二三四五\d]步|步骤|命令\s*\d",
     re.I,
 )
 _OUTPUT = re.compile(
     r"\b(?:output|prints?|log|you (?:should|will) see|looks? like|result)\b|输出|日志|打印|会看到", re.I
+)
+_BESIDE = re.compile(
+    r"\b(?:monitor\w*|watch|stop|kill|clean ?up|check|verify|debug\w*|inspect|attach|view)\b"
+    r"|监控|查看|停止|清理|检查|调试|验证",
+    re.I,
 )
 _SERVES = re.compile(
     r"\b(?:server|service|daemon|background|beside|separate terminal|another terminal)\b|服务|后台|另一个终端|另开",
@@ -86,6 +91,7 @@ def read_commands(rows: Iterable[Entry]) -> Commands:
     found = [part for command in _candidates(rows) or _labelled(rows) for part in _split_server(command)]
     sure = any(c.sure for c in found)
     found = _distinct([c for c in found if c.sure or not sure or starts_swarm_server(c.text)])
+    found = [c for c in found if not _BESIDE.search(c.lead) or _ORDER.search(c.lead)] or found
     servers, others = _servers(found)
     services = tuple(service_of(c.text, n) for n, c in enumerate(servers, 1))
     if _rival(others):
@@ -106,7 +112,7 @@ def service_of(command: str, number: int = 1, name: str = "", ready: str | None 
 def _servers(found: list[Command]) -> tuple[list[Command], list[Command]]:
     """The commands that serve the others, and those others; a server alone is the command itself."""
     swarm = [c for c in found if starts_swarm_server(c.text) and _is_only_server(c.text)]
-    named = [c for c in found if c in swarm or (_SERVES.search(c.lead) and not _SETUP.match(c.text))]
+    named = [c for c in found if c in swarm or (_SERVES.search(c.lead) and not _is_setup(c.text))]
     for servers in (named, swarm):
         others = [c for c in found if c not in servers]
         if not all(_is_setup(c.text) for c in others):
@@ -117,7 +123,7 @@ def _servers(found: list[Command]) -> tuple[list[Command], list[Command]]:
 def _is_only_server(script: str) -> bool:
     """Whether a script only prepares and starts a server, rather than running something beside it."""
     lines = _logical_lines(script)
-    return starts_swarm_server(lines[-1]) or all(starts_swarm_server(n) or _SETUP.match(n) for n in lines)
+    return starts_swarm_server(lines[-1]) or all(starts_swarm_server(n) or _is_setup(n) for n in lines)
 
 
 def _rival(others: list[Command]) -> bool:
@@ -132,7 +138,7 @@ def _rival(others: list[Command]) -> bool:
 
 
 def _is_setup(script: str) -> bool:
-    return all(_SETUP.match(line) for line in _logical_lines(script))
+    return all(_SETUP.match(part) for line in _logical_lines(script) for part in re.split(r"&&|\|\||;", line))
 
 
 def _logical_lines(script: str) -> list[str]:
@@ -223,7 +229,7 @@ def _without_prompts(script: str) -> str:
 
 def _of_text(row: Entry) -> Iterator[Command]:
     """The commands that lines of text hold: whole lines, or spans quoted in a sentence."""
-    step = row.marker.isdigit() or bool(re.search(r"\d", row.label))
+    step = row.marker.isdigit()
     whole = _whole(row)
     if whole:
         text, offset = whole

@@ -139,4 +139,4 @@ def _lower_end(text: str, start: int) -> list[float]:
     if part is None or lower is None:
         return []
     unit = next(name for name in _SECONDS if part[name])
-    return [float(lower[1].replace(",", "")) * _SECONDS[unit]]
+    return [seconds] if (seconds := float(lower[1].replace(",", "")) * _SECONDS[unit]) else []

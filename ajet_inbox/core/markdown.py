@@ -198,8 +198,8 @@ def _take_off(lines: list[str], opening: int, mark: str, opens: Callable[[str], 
     """Blank the fence around a whole blueprint and dedent what it held."""
     closing = _closing(lines, opening, mark, opens)
     lines[opening] = ""
-    if closing < len(lines):
-        lines[closing] = ""
+    if closing < len(lines):  # what follows is not of the last section
+        lines[closing] = "# Notes" if any(line.strip() for line in lines[closing + 1 :]) else ""
     lines[opening:closing] = _dedented(lines[opening:closing])
 
 

@@ -12,6 +12,7 @@ from ajet_inbox.core.labels import Role
 from ajet_inbox.core.values import is_none
 
 _QUOTES = "`\"'“”‘’「」* "
+_AROUND = frozenset({"``", '""', "''", "“”", "‘’", "「」", "**"})
 _COMMENT = re.compile(r"(?<!\s)(?:\s+(?:#|//|<!--)\s.*$|\s*（[^（）]*）\s*$|\s+\([^()]*\)\s*$)")
 _PAIR = re.compile(r"(?:export\s+|-e\s+)?([A-Za-z_]\w*)\s*[=:：]\s*(.*)$")
 _READY = re.compile(r"[\s,;，；(（]{0,5}\b(?:ready|health)(?:\s*(?:when|check|url))?\s*[:=：]\s*(.+?)[)）]?\s*$", re.I)
@@ -84,14 +85,22 @@ def mode(rows: list[Entry]) -> Mode | None:
 def env(rows: list[Entry]) -> dict[str, str] | None:
     """Variables, `NAME=VALUE` or `NAME: VALUE`, one a line; None if a line is something else."""
     pairs = [_PAIR.match(line.rstrip("\\ ")) for row in rows if row.role is not Role.ASIDE for line in _env_lines(row)]
-    return {p[1]: p[2].strip().strip(_QUOTES) for p in pairs if p} if pairs and all(pairs) else None
+    return {p[1]: _unquoted(p[2]) for p in pairs if p} if pairs and all(pairs) else None
 
 
 def _env_lines(row: Entry) -> Iterator[str]:
     first = row.written or row.lines[0]
     for line in (first, *row.lines[1:]):
-        if (tidy := line.strip(_QUOTES)) and not tidy.startswith("#"):
+        if (tidy := _unquoted(line)) and not tidy.startswith("#"):
             yield tidy
+
+
+def _unquoted(text: str) -> str:
+    """`text` without the quotes around all of it; one that stands alone is part of a variable's value."""
+    bare = text.strip()
+    while len(bare) > 1 and bare[0] + bare[-1] in _AROUND:
+        bare = bare[1:-1]
+    return bare
 
 
 def services(rows: list[Entry]) -> tuple[Service, ...]:

@@ -17,7 +17,7 @@ from ajet_inbox.core.keys import MAIN, main_key
 from ajet_inbox.core.labels import Role
 from ajet_inbox.core.markdown import Form, Piece, split_lines, unwrapped
 from ajet_inbox.core.notebook import Notebook
-from ajet_inbox.core.resolve import command_folder, interpreter, join, refer
+from ajet_inbox.core.resolve import command_folder, expand, interpreter, join, refer
 from ajet_inbox.core.sections import Outline, outline
 from ajet_inbox.core.times import Seconds, first_steps, is_unlimited, max_times
 from ajet_inbox.core.values import Found, is_none, paths
@@ -94,7 +94,7 @@ class _Reader:
             codebase_dir=codebase,
             venv_exe=values["exp_venv_exe"],
             yaml_path=values["exp_yaml_path"],
-            launch_command=refer(command, values) or None,
+            launch_command=expand(command, values) or None,
             services=services,
             result_dir=values["exp_result_dir"],
             max_time_s=self._max_time(),
@@ -125,25 +125,24 @@ class _Reader:
         tidy: Callable[[str], str] = str,
     ) -> str | None:
         """A required path, joined to the codebase where it is relative."""
-        found = paths(self.rows[key], prefers=prefers, tidy=tidy)
+        found = paths(self.rows[key], prefers=prefers, tidy=lambda path: _joined(tidy(path), values))
         if not found:
             self.notebook.missing(key)
-        path = self.notebook.single(key, found)
-        return path and join(refer(path, values), values.get("exp_codebase_dir"))
+        return self.notebook.single(key, found)
 
     def _yaml(self, values: dict[str, str | None], command: str) -> str | None:
         """What its section names; without one, or where that says none, what the command's `--conf` names."""
-        key, base = "exp_yaml_path", values["exp_codebase_dir"]
+        key = "exp_yaml_path"
         rows = [row for row in self.rows[key] if not row.info.startswith(("yaml", "yml")) or len(row.lines) == 1]
-        found = [] if _says_none(rows) else paths(rows, prefers=lambda path: bool(_YAML.search(path)))
-        if found:
-            path = self.notebook.single(key, found)
-            return path and join(refer(path, values), base)
-        conf = conf_path(refer(command, values))
+        if not _says_none(rows) and (
+            found := paths(rows, prefers=lambda path: bool(_YAML.search(path)), tidy=lambda path: _joined(path, values))
+        ):
+            return self.notebook.single(key, found)
+        conf = conf_path(expand(command, values))
         if conf is None:
             return None
         self.notebook.lines[key] = self.notebook.lines["exp_launch_command"]
-        return join(conf, command_folder(refer(command, values), base))
+        return join(conf, command_folder(expand(command, values), values["exp_codebase_dir"]))
 
     def _commands(self, key: str) -> Commands:
         found = read_commands(self.rows[key])
@@ -248,6 +247,10 @@ class _Reader:
 
 def _says_none(rows: list[Entry]) -> bool:
     return any(is_none(row.lines[0]) for row in rows if row.role is not Role.ASIDE and not row.code)
+
+
+def _joined(path: str, values: dict[str, str | None]) -> str:
+    return join(refer(path, values), values.get("exp_codebase_dir"))
 
 
 def _is_python(path: str) -> bool:

@@ -10,10 +10,16 @@ from msgspec.structs import replace
 from ajet_inbox.core.blueprint import Blueprint
 
 _REFERENCE = re.compile(r"[\[{<](?P<a>exp_\w+)[\]}>]|\$\{(?P<b>exp_\w+)\}|\$(?P<c>exp_\w+)")
+_VARIABLE = re.compile(r"\$\{(exp_\w+)\}")
 _ROOTED = re.compile(r"[/~$<{]")
 _CD = re.compile(r"(?:^|&&|;|\n)\s*(?:cd|pushd)\s+(\"[^\"]+\"|'[^']+'|[^\s;&|]+)")
 _EXECUTABLE = re.compile(r"(?:python|pypy|ipython|conda)[\w.-]*$")
 _ENVIRONMENT = re.compile(r"\.?(?:v|virtual)?env[\w.-]*$|[\w.-]*[-_.]v?env$", re.I)
+
+
+def expand(script: str, values: dict[str, str | None]) -> str:
+    """`script` with `${exp_codebase_dir}` and the like replaced by what those sections say."""
+    return _VARIABLE.sub(lambda m: values.get(m[1]) or m[0], script)
 
 
 def refer(text: str, values: dict[str, str | None]) -> str:

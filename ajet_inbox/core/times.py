@@ -30,7 +30,8 @@ class _Clause(Struct, frozen=True, kw_only=True):
 
 
 _FIRST = re.compile(
-    r"first[\s_-]{0,3}(?:\w{1,20}\s{1,3})?(?:step|kl|loss|iteration|update)|first_step|首步|首个|第一步|第一个|首次|首轮",
+    r"first[\s_-]{0,3}(?:\w{1,20}\s{1,3})?(?:step|kl|loss|iteration|update)|first_step"
+    r"|首步|首个|第一步|第一个|首次|首轮|kl[ _]loss",
     re.I,
 )
 _WHOLE = re.compile(
@@ -49,7 +50,7 @@ _ESTIMATE = re.compile(
 )
 _OTHER = re.compile(
     r"\b(?:instead of|rather than|previous\w*|last time|took|was|were|every|each \d|interval|checkpoint\w*|"
-    r"save\w*|eval\w*|"
+    r"save\w*|eval\w*|e\.g|example|"
     r"test_freq|warm-?up|sleep|poll\w*|than (?:the )?default)\b|每隔|每\s*\d|上次|之前|而不是|花了|间隔|等待",
     re.I,
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 
 from ajet_inbox.core.entries import Entry
 from ajet_inbox.core.labels import Role
 
+_ALONE = 1  # the rank of a path that is all that is said
 LONGEST_LINE = 2000  # no value stands further to the right
 
 
@@ -29,11 +31,12 @@ _RELATIVE = r"(?<![\w./+@-])\.?\w[\w.+@-]*(?:/[\w.+@-]+)*(?:\.ya?ml|/bin/(?:pyth
 # Bounded, for a text may be nothing but opening quotes.
 _QUOTED = r"`[^`\n]{1,500}`|\"[^\"\n]{1,500}\"|'[^'\n]{1,500}'|“[^”\n]{1,500}”|‘[^’\n]{1,500}’|「[^」\n]{1,500}」"
 _TOKEN = re.compile(rf"(?P<quoted>{_QUOTED})|(?P<bare>{_BARE})|(?P<relative>{_RELATIVE})")
+_HEAD = re.compile(r"[^,，;；(（]+(?=[,，;；(（])")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s`]*|\b[\w.-]{1,64}@[\w.-]{1,255}:\S*")
 _COMMENT = re.compile(r"(?<!\s)(?:\s+(?:#|//|<!--|<--|<-|←|--)\s?|\s+-{1,2}>\s).*$")
 _PARENS = re.compile(r"（[^（）]*）|\([^()]*\)|\[[^\[\]]*\]|【[^【】]*】|~~[^~]*~~")
 # What turns a sentence to a path that is not meant, and what ends that part of it.
-_FROM = r"(?:copied|cloned|forked|derived) from|based on|compared|versus|vs"
+_FROM = r"(?:copied|cloned|forked|derived) from|based on|compared|versus|vs|differs? from|different from"
 _TURN = re.compile(
     rf"(?=\b(?:not|instead of|rather than|do not|don'?t|never|unlike|except|{_FROM}|which was)\b"
     r"|而不是|而非|不是|不要|请勿|切勿|勿|基于|对比)"
@@ -75,19 +78,29 @@ def paths(rows: Iterable[Entry], *, prefers: Callable[[str], bool], tidy: Callab
             found, alone = read_paths(text)
             if found and (rank := _rank(row, alone=alone)) is not None:
                 tiers[rank] += [Found(value=tidy(path), line=row.line + n) for path in found]
-    best = [f for rank in sorted(tiers)[:1] for f in tiers[rank]]
+    best = [f for rank in sorted(tiers)[:1] for f in (tiers[rank] if rank == _ALONE else _outermost(tiers[rank]))]
     liked = [f for f in best if prefers(f.value)] or best
     return list({f.value.rstrip("/"): f for f in reversed(liked)}.values())[::-1]
+
+
+def _outermost(found: list[Found]) -> list[Found]:
+    """A sentence that names a folder may name files in it."""
+    kept: list[tuple[str, ...]] = []
+    for parts in sorted({PurePosixPath(f.value).parts for f in found}):  # a folder comes right before what is in it
+        if not kept or parts[: len(kept[-1])] != kept[-1]:
+            kept.append(parts)
+    outer = set(kept)
+    return [f for f in found if PurePosixPath(f.value).parts in outer]
 
 
 def _rank(row: Entry, *, alone: bool) -> int | None:
     if row.role is Role.ASIDE:
         return 6 if alone and re.match(r"\W*(?:desc|说明|描述)", row.label, re.I) else None
     if row.title:
-        return 1 if alone else 5
+        return _ALONE if alone else 5
     if row.role is Role.OTHER:
         return 4
-    return 1 if alone else (2 if row.role is Role.VALUE else 3)
+    return _ALONE if alone else (2 if row.role is Role.VALUE else 3)
 
 
 def read_paths(text: str) -> tuple[list[str], bool]:
@@ -106,6 +119,9 @@ def read_paths(text: str) -> tuple[list[str], bool]:
     found = list(dict.fromkeys(tokens[n] for n in kept))
     if words and any(re.match(_ROOT, path) for path in found):  # a sentence about /a may mention a/part/of/it
         found = [path for path in found if re.match(_ROOT, path)]
+    head = _HEAD.match(text)
+    if not found and head and (first := _whole(head[0])):  # "results/run1 (relative to the code)"
+        return [first], True
     return found, bool(found) and not words
 
 
@@ -114,7 +130,8 @@ def _mask(match: re.Match[str], tokens: list[str]) -> str:
     if not _is_path(text):
         return match[0]
     tokens.append(clean_path(text))
-    return f"\0{len(tokens) - 1}\0"
+    end = re.search(r"[.!?:,;]*$", "" if match["quoted"] else match[0])
+    return f"\0{len(tokens) - 1}\0{end[0] if end else ''}"
 
 
 def _whole(text: str) -> str | None:

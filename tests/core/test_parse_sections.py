@@ -96,6 +96,14 @@ CODEBASE = [
     ("The codebase (a fork) lives under `/data/aj`; logs go to `saved_experiments/`.", "/data/aj"),
     ("- dir: /data/aj\n- yaml: /data/cfg/a.yaml", "/data/aj"),
     ("/data/aj/../aj2/./x", "/data/aj2/x"),
+    ("- description: code (Default: ./)\n- default: ./\n- value: /data/aj", "/data/aj"),
+    ("/data/aj\n\n```\n/data/aj\n├── ajet/\n└── tests/\n```", "/data/aj"),
+    ("- path: /data/aj\n- branch: main\n- commit: abc/def\n- remote: https://github.com/a/b", "/data/aj"),
+    ("```bash\ncd /data/aj\n```", "/data/aj"),
+    ("host: gpu01\npath: /data/aj", "/data/aj"),
+    ('codebase_dir = "/data/aj"', "/data/aj"),
+    ("exp_codebase_dir: /data/aj", "/data/aj"),
+    ("export CODEBASE=/data/aj", "/data/aj"),
 ]
 
 
@@ -103,6 +111,26 @@ CODEBASE = [
 def test_codebase(body: str, value: str) -> None:
     reading = read(exp_codebase_dir=body, exp_yaml_path=None, exp_launch_command="```\npython x.py\n```")
     assert reading.blueprint.codebase_dir == value
+    assert wrong(reading) == []
+
+
+RESULT = [
+    ("- path: /srv/out/x\n- val file: /srv/out/x/val.md\n- train file: /srv/out/x/train.md", "/srv/out/x"),
+    (
+        "Results go to `/srv/out/x`. The report is `/srv/out/x/result.md`; the flag is `/srv/out/x/finish.flag`.",
+        "/srv/out/x",
+    ),
+    ("结果保存到 /srv/out/x 目录，验证结果文件为 /srv/out/x/val.md", "/srv/out/x"),
+    ("${exp_codebase_dir}/auto_agent/exp_results/x", "/srv/aj/auto_agent/exp_results/x"),
+    ("- dir: /srv/out/x\n- previous results: /srv/out/y", "/srv/out/x"),
+    ("./auto_agent/exp_results/x/", "/srv/aj/auto_agent/exp_results/x"),
+]
+
+
+@pytest.mark.parametrize(("body", "value"), RESULT)
+def test_result(body: str, value: str) -> None:
+    reading = read(exp_result_dir=body)
+    assert reading.blueprint.result_dir == value
     assert wrong(reading) == []
 
 
@@ -124,6 +152,11 @@ VENV = [
     ("Python 3.10 at /v/bin/python (torch 2.5, vllm 0.8)", "/v/bin/python"),
     ("- content 1: /v/bin/python\n- content 2: activate with `source /v/bin/activate`", "/v/bin/python"),
     ("/v/bin/python -u", "/v/bin/python"),
+    (
+        "- conda env: aj\n- path: /opt/conda/envs/aj/bin/python\n- version: Python 3.10.14",
+        "/opt/conda/envs/aj/bin/python",
+    ),
+    ("/v/bin/python\n\nCheck with:\n```\n/v/bin/python -c 'import ajet'\n```", "/v/bin/python"),
 ]
 
 
@@ -150,6 +183,12 @@ YAML = [
     ("无", "/srv/aj/a.yaml"),
     (None, "/srv/aj/a.yaml"),
     ("", "/srv/aj/a.yaml"),
+    ("The yaml is `/data/aj/b.yaml`:\n```yaml\najet:\n  data:\n    path: /data/x.yaml\n```", "/data/aj/b.yaml"),
+    (
+        "- path: b.yaml\n\n| key | value |\n|---|---|\n| ajet.model.path | /m/q |\n| base | /x/base.yaml |",
+        "/srv/aj/b.yaml",
+    ),
+    ("- path: b.yaml\n- absolute path: /srv/aj/b.yaml", "/srv/aj/b.yaml"),
 ]
 
 
@@ -247,6 +286,75 @@ COMMANDS = [
         "See below.\n\n```\npython x.py\n```\nIf it runs out of memory use:\n```\npython x.py --small\n```",
         "python x.py",
     ),
+    ("- env: `export A=1`\n- command: `python x.py`", "export A=1\npython x.py"),
+    (
+        f"Activate first:\n{FENCE}\nsource .venv/bin/activate\n{FENCE}\nThen:\n{FENCE}\n{RUN}\n{FENCE}",
+        f"source .venv/bin/activate\n{RUN}",
+    ),
+    (
+        f"{FENCE}bash\n{RUN}\n{FENCE}\n\nMonitor with:\n{FENCE}bash\ntail -f log\n{FENCE}",
+        RUN,
+    ),
+    (
+        f"{FENCE}bash\n{RUN}\n{FENCE}\n\n查看日志：\n{FENCE}bash\ntail -f log.txt\n{FENCE}",
+        RUN,
+    ),
+    (
+        f"Start:\n{FENCE}bash\n{RUN}\n{FENCE}\nStop:\n{FENCE}bash\nray stop --force\n{FENCE}",
+        RUN,
+    ),
+    (
+        f"{FENCE}bash\n{RUN}\n{FENCE}\n- note: for debugging use\n  {FENCE}bash\n  python -m ajet.launcher --conf debug.yaml\n  {FENCE}",
+        RUN,
+    ),
+    (
+        f"Run in tmux session `ajet_math`:\n{FENCE}bash\n{RUN}\n{FENCE}",
+        RUN,
+    ),
+    (
+        f"Wrong:\n{FENCE}\n{RUN} --autokill\n{FENCE}\nRight:\n{FENCE}\n{RUN}\n{FENCE}",
+        RUN,
+    ),
+    (
+        f"{FENCE}\n{RUN}\n{FENCE}\nDo not run:\n{FENCE}\n{RUN} --autokill\n{FENCE}",
+        RUN,
+    ),
+    (
+        f"The previous blueprint used:\n{FENCE}\npython -m ajet.launcher --conf old.yaml\n{FENCE}\nThis one uses:\n{FENCE}\n{RUN}\n{FENCE}",
+        RUN,
+    ),
+    (
+        f"{RUN}\n\nIf the network fails: `proxychains {RUN}`",
+        RUN,
+    ),
+    ("`cd /srv/aj`\n`python -m ajet.launcher --conf a.yaml`", "cd /srv/aj\npython -m ajet.launcher --conf a.yaml"),
+    ("```\npython x.py   \\\n\t--with-ray\n```", "python x.py   \\\n\t--with-ray"),
+    (
+        'cd /srv/aj &&\nexport A="x y" &&\npython -m ajet.launcher --conf a.yaml',
+        'cd /srv/aj &&\nexport A="x y" &&\npython -m ajet.launcher --conf a.yaml',
+    ),
+    (
+        "```bash\nn=0\nwhile [ $n -lt 3 ]; do\n  python x.py && break\n  n=$((n+1))\ndone\n```",
+        "n=0\nwhile [ $n -lt 3 ]; do\n  python x.py && break\n  n=$((n+1))\ndone",
+    ),
+    (
+        '```bash\nrun() {\n  python x.py --seed "$1"\n}\n\nrun 1\nrun 2\n```',
+        'run() {\n  python x.py --seed "$1"\n}\n\nrun 1\nrun 2',
+    ),
+    (
+        "    for lr in 1e-6 2e-6; do\n        python x.py --lr $lr\n    done",
+        "for lr in 1e-6 2e-6; do\n    python x.py --lr $lr\ndone",
+    ),
+    (
+        "- command:\n\n  ```bash\n  for s in 1 2; do\n    python x.py $s\n  done\n  ```",
+        "for s in 1 2; do\n  python x.py $s\ndone",
+    ),
+    ("> ```bash\n> python -m ajet.launcher --conf a.yaml\n> ```", "python -m ajet.launcher --conf a.yaml"),
+    ('- command: "python -m ajet.launcher --conf a.yaml"', "python -m ajet.launcher --conf a.yaml"),
+    (
+        f"- command: |\n    cd /srv/aj\n    {RUN}",
+        f"cd /srv/aj\n{RUN}",
+    ),
 ]
 
 
@@ -306,6 +414,14 @@ AMBIGUOUS = [
     ("exp_max_time", "- time: 12 hours\n- time: 24 hours"),
     ("exp_max_time", "10 or 12 hours"),
     ("exp_max_time", "8-10 hours"),
+    ("exp_venv_exe", "/a/bin/python or /b/bin/python"),
+    ("exp_yaml_path", "a.yaml\n\nb.yaml"),
+    (
+        "exp_launch_command",
+        "- content 1: `python -m ajet.launcher --conf a.yaml`\n- content 2: `python -m ajet.launcher --conf b.yaml`",
+    ),
+    ("exp_launch_command", "Either `python a.py --x 1` or `python b.py --x 1`."),
+    ("exp_launch_command", "命令 A：\n```\npython a.py\n```\n命令 B：\n```\npython b.py\n```"),
 ]
 
 
@@ -352,6 +468,19 @@ TIMES = [
     ("Maximum runtime is ${MaxTime}; each experiment is forcefully terminated after ${MaxTime}", 24, None),
     ("", 24, None),
     (None, 24, None),
+    ("- time: 12 hours\n- description: typical runs take 8-10 hours", 12, None),
+    ("不超过12小时（含验证），首个 step 应在 20 分钟内完成", 12, 20),
+    ("${MaxTime} = 12 小时；首步成功超时 = 15 分钟", 12, 15),
+    ("MaxTime：12小时\n首步超时：20分钟", 12, 20),
+    ("Hard limit: 12 hours. If no kl loss is printed within 20 minutes, the first step has failed.", 12, 20),
+    ("MaxTime per run: 12 hours; first-step timeout 25min", 12, 25),
+    ("24h total wall clock (3 epochs, 500 steps)", 24, None),
+    ("- time: 24 hours per run\n- hint: the previous one needed 19 hours", 24, None),
+    ("43200 seconds", 12, None),
+    ("12 hours (720 minutes)", 12, None),
+    ("- default: 24 hours\n- time: 12 hours", 12, None),
+    ("12 hours, then SIGTERM with a grace period of 60 seconds", 12, None),
+    ("0.5h", 0.5, None),
 ]
 
 
