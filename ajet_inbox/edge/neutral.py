@@ -157,7 +157,7 @@ def lock_path(runtime: Path, attempt_id: str) -> Path:
     return runtime / _STARTS / f"{attempt_id}.lock"
 
 
-def forget_script(runtime: Path, attempt_id: str) -> None:
+def forget(runtime: Path, attempt_id: str) -> None:
     """Removes what the runtime folder holds of an attempt that is over."""
     (runtime / _STARTS / attempt_id).unlink(missing_ok=True)
     lock_path(runtime, attempt_id).unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from ajet_inbox.supervisor.spec import Spec
 from ajet_inbox.supervisor.watch import STOPPED, Watch, stop_reason
 
 NOT_STARTED = "not_started"
+_GLANCE_S = 0.5  # a watcher that asks whether the lock is held takes it for a moment
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 
 
@@ -38,7 +39,7 @@ def _supervise(spec: Spec) -> None:
     bell = Bell()
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     locks = Locks(spec.attempt_id)
-    locks.take(spec.lock, patience_s=0)
+    locks.take(spec.lock, patience_s=_GLANCE_S)
     if os.path.exists(files.EXIT):
         raise Taken
     if os.path.exists(files.STARTED):

@@ -191,5 +191,5 @@ def test_an_attempt_can_be_forgotten(home: Path) -> None:
     assert subprocess.run(["bash", "-n", script], timeout=10).returncode == 0
     neutral.lock_path(runtime, "0123").touch()
     for _ in range(2):
-        neutral.forget_script(runtime, "0123")
+        neutral.forget(runtime, "0123")
     assert list(script.parent.iterdir()) == []
