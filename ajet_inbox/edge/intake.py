@@ -32,11 +32,12 @@ from ajet_inbox.edge.files import (
     list_names,
     read_regular,
     write_atomic,
-    write_quick,
 )
 
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR})
 _MARK_BYTES = 16 * 1024
+_ARRIVAL = "arrival.json"
+_COPIED = "copied"
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
@@ -87,19 +88,34 @@ def claim(home: HomePaths, owner: Owner, drop_id: str, arrival: Arrival) -> Inta
         OSError: the outbox cannot be written.
     """
     intake = Intake(drop_id=drop_id, folder=home.intake / _folder_name(drop_id, owner), arrival=arrival)
-    intake.taken.mkdir(parents=True)
-    write_quick(intake.folder / "arrival.json", msgspec.json.encode(arrival))
+    home.intake.mkdir(exist_ok=True)
+    intake.folder.mkdir()
     try:
+        intake.taken.mkdir()
+        write_atomic(intake.folder / _ARRIVAL, msgspec.json.encode(arrival))
         (home.inbox / arrival.name).rename(intake.taken / arrival.name)
     except OSError as error:
-        shutil.rmtree(intake.folder)
-        if error.errno == errno.ENOENT:
-            return None
-        raise
-    if arrival.signature is not None and _signature(intake.taken / arrival.name) != arrival.signature:
-        _put_back(home, intake)
-        return None
-    return intake
+        if _is_empty(intake):
+            shutil.rmtree(intake.folder)
+            if error.errno == errno.ENOENT:
+                return None
+            raise
+        # Over NFS the winner of a rename can be told ENOENT, where the answer to its first call was lost.
+    return _unless_changed(home, intake)
+
+
+def _is_empty(intake: Intake) -> bool:
+    """Whether nothing was moved into it."""
+    return not list_names(intake.taken) and intake.run.name not in list_names(intake.folder)
+
+
+def _unless_changed(home: HomePaths, intake: Intake) -> Intake | None:
+    """None where the drop has changed since it was seen to be settled: it is back in the inbox then."""
+    seen = intake.arrival.signature
+    if seen is None or not list_names(intake.taken) or _signature(intake.taken / intake.arrival.name) == seen:
+        return intake
+    _put_back(home, intake)
+    return None
 
 
 def _signature(path: Path) -> tuple[int, int, int]:
@@ -127,7 +143,10 @@ def secure(home: HomePaths, intake: Intake, limits: tuple[int, int]) -> Content:
         refused = refused or _copy(intake, limits)
         if refused is not None:
             _keep_unread(intake, refused)
-        shutil.rmtree(intake.taken, ignore_errors=True)
+        else:
+            # By one rename: a crash among the removals must not leave half a drop that looks as if not copied yet.
+            intake.taken.rename(intake.folder / _COPIED)
+            shutil.rmtree(intake.folder / _COPIED)
     return Content(refused=refused) if refused is not None else _read(intake, limits[0])
 
 
@@ -159,7 +178,7 @@ def _copy(intake: Intake, limits: tuple[int, int]) -> str | None:
 
 def _keep_unread(intake: Intake, refused: str) -> None:
     """A drop that is not read is kept as it is: a link stays a link."""
-    write_quick(intake.folder / "arrival.json", msgspec.json.encode(replace(intake.arrival, refused=refused)))
+    write_atomic(intake.folder / _ARRIVAL, msgspec.json.encode(replace(intake.arrival, refused=refused)))
     intake.run.mkdir(exist_ok=True)
     shutil.rmtree(intake.run / "drop", ignore_errors=True)
     intake.taken.rename(intake.run / "drop")
@@ -222,15 +241,20 @@ def adopt(home: HomePaths, name: str, owner: Owner) -> Intake | None:
     folder = home.intake / _folder_name(drop_id, owner)
     try:
         (home.intake / name).rename(folder)
-        arrival = msgspec.json.decode((folder / "arrival.json").read_bytes(), type=Arrival)
-    except (FileNotFoundError, msgspec.DecodeError):
+        arrival = msgspec.json.decode((folder / _ARRIVAL).read_bytes(), type=Arrival)
+    except FileNotFoundError:
         shutil.rmtree(folder, ignore_errors=True)  # it died before it had moved anything
         return None
-    intake = Intake(drop_id=drop_id, folder=folder, arrival=replace(arrival, signature=None))
-    if list_names(intake.taken) or "run" in list_names(folder):
-        return intake
-    shutil.rmtree(folder)
-    return None
+    intake = Intake(drop_id=drop_id, folder=folder, arrival=arrival)
+    if _is_empty(intake):
+        shutil.rmtree(folder)
+        return None
+    return _unless_changed(home, intake)
+
+
+def stands(home: HomePaths, intake: Intake) -> bool:
+    """Whether the intake is still ours: not if its run stands after all, or another watcher has taken it over."""
+    return intake.folder.name in list_names(home.intake)
 
 
 def _folder_name(drop_id: str, owner: Owner) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ajet_inbox.core.journal import AnyEntry, Claimed, Owner, encode
 from ajet_inbox.core.paths import RunPaths
-from ajet_inbox.edge.files import Appender, create_exclusive, list_names
+from ajet_inbox.edge.files import Appender, create_exclusive, list_names, write_atomic
 
 
 def segments(run: RunPaths) -> dict[int, bytes]:
@@ -23,13 +23,13 @@ def segments(run: RunPaths) -> dict[int, bytes]:
 
 
 def first_segment(folder: Path, owner: Owner, entries: Iterable[AnyEntry], at: datetime) -> None:
-    """Write the first segment of a run that nobody can see yet.
+    """Write the first segment of a run that nobody can see yet, over that of a watcher that died at this point.
 
     Raises:
         OSError: it could not be made durable.
     """
     folder.mkdir(exist_ok=True)
-    create_exclusive(folder / "1.jsonl", encode([Claimed(at=at, owner=owner, act="accept"), *entries]))
+    write_atomic(folder / "1.jsonl", encode([Claimed(at=at, owner=owner, act="accept"), *entries]))
 
 
 def take(
