@@ -17,6 +17,7 @@ from msgspec import Struct
 from ajet_inbox.app import examine, launching, publish
 from ajet_inbox.app.attempts import Attempts, Begun, Gone, Order
 from ajet_inbox.app.identity import judge
+from ajet_inbox.app.lanes import AGAIN_S
 from ajet_inbox.app.progress import Progress, note_sources
 from ajet_inbox.app.publish import Results
 from ajet_inbox.core import effects as do
@@ -32,7 +33,6 @@ from ajet_inbox.edge import control, intake
 from ajet_inbox.edge import journal as journals
 from ajet_inbox.edge.intake import Intake
 
-AGAIN_S = 5.0  # after an act that failed: a full disk or a lost mount does not come back in a moment
 _STEP_ASIDE_S = 0.5
 _RESULT_DIR_S = 30.0
 _PREPARING = (State.PREPARING, State.STARTING)
@@ -51,7 +51,7 @@ class World(Struct, frozen=True, kw_only=True):
 
 
 class Acts:
-    """Performs effects. Calling it with one says whether what follows in its lane may be done."""
+    """Performs effects. Calling it with one gives what the core must be told where it failed."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -76,20 +76,14 @@ class Acts:
             do.Answered: self._answered,
         }
 
-    async def __call__(self, effect: do.Effect) -> bool:
-        """Perform one effect; False where the rest of its lane must not be done."""
+    async def __call__(self, effect: do.Effect) -> saw.Event | None:
+        """Perform one effect; None where it was done, else what is to be told of its failure after a while."""
         try:
             await self._acts[type(effect)](effect)
-        except OSError as error:
-            logger.warning("{} could not be done, and will be tried again: {}", type(effect).__name__, error)
-            asyncio.get_running_loop().call_later(AGAIN_S, self._tell, _failed(effect, error))
-            return False
         except Exception as error:
-            # A defect of ours, told in full. The other runs go on, and this one from its journal, as after a crash.
-            logger.exception("{} failed", type(effect).__name__)
-            asyncio.get_running_loop().call_later(AGAIN_S, self._tell, _failed(effect, error))
-            return False
-        return True
+            _log_failure(type(effect).__name__, error)
+            return _failed(effect, error)
+        return None
 
     def _run(self, name: str) -> Run:
         """The run as it is known now.
@@ -209,24 +203,36 @@ class Acts:
         self.watched[run.name] = (attempt.number, task)
 
     async def _see_through(self, run: Run, attempt: Attempt) -> None:
-        folder = self._paths(run.name).attempt(attempt.number)
         observing = asyncio.create_task(self._observe(run, attempt))
         try:
-            gone = await self._world.attempts.follow(attempt.id, folder, attempt.session)
+            await self._follow(run, attempt)
+        except Exception as error:
+            _log_failure(f"Watching {run.name}", error)
+            asyncio.get_running_loop().call_later(AGAIN_S, self._tell, saw.ActFailed(run=run.name))
         finally:
             observing.cancel()
             del self.watched[run.name]
-        await self._end(run, attempt, gone)
+
+    async def _follow(self, run: Run, attempt: Attempt) -> None:
+        folder = self._paths(run.name).attempt(attempt.number)
+        await self._end(run, attempt, await self._world.attempts.follow(attempt.id, folder, attempt.session))
 
     async def _observe(self, run: Run, attempt: Attempt) -> None:
         """Read what the experiment writes, every few seconds."""
         progress = self._progress(run, attempt)
         while True:
-            await asyncio.to_thread(progress.read)
+            await self._read(progress)
             if (first := progress.first_step) is not None:
                 number, source = first
                 self._tell(saw.FirstStepSeen(run=run.name, attempt=attempt.number, number=number, source=source))
             await asyncio.sleep(self._world.settings.progress.read)
+
+    async def _read(self, progress: Progress) -> None:
+        """What an experiment prints must never keep us from its end."""
+        try:
+            await asyncio.to_thread(progress.read)
+        except Exception as error:
+            _log_failure("Reading what an experiment writes", error)
 
     def _progress(self, run: Run, attempt: Attempt) -> Progress:
         held = self.progress.get(run.name)
@@ -236,7 +242,7 @@ class Acts:
 
     async def _end(self, run: Run, attempt: Attempt, gone: Gone) -> None:
         progress = self._progress(run, attempt)
-        await asyncio.to_thread(progress.read)
+        await self._read(progress)
         ended = saw.AttemptEnded(
             run=run.name, attempt=attempt.number, exit=gone.exit, seen=progress.seen, why=gone.why
         )  # fmt: skip
@@ -294,6 +300,14 @@ class Acts:
 
     async def _answered(self, effect: do.Answered) -> None:
         await asyncio.to_thread(control.answered, self._home, effect.request_id)
+
+
+def _log_failure(what: str, error: Exception) -> None:
+    if isinstance(error, OSError):
+        logger.warning("{} could not be done, and will be tried again: {}", what, error)
+    else:
+        # A defect of ours, told in full. The other runs go on, and this one from its journal, as after a crash.
+        logger.opt(exception=error).error("{} failed", what)
 
 
 def _failed(effect: do.Effect, error: Exception) -> saw.Event:

@@ -154,12 +154,18 @@ class Attempts:
             await asyncio.sleep(_LOOK_S)
 
     def halt(self, folder: Path, cause: StopCause, text: str) -> None:
-        """Ask the supervisor to end the attempt. One that is only starting, or a later one, finds the request."""
-        write_quick(folder / files_of.STOP, msgspec.json.encode(files_of.Stop(reason=f"{cause}: {text}")))
-        if files_of.STARTED in list_names(folder):
-            started = _read(folder / files_of.STARTED, Started)
-            if started.boot_id == processes.boot_id():
-                processes.send_signal(started.keeper_pid, started.keeper_start_time, signal.SIGTERM)
+        """Ask the supervisor to end the attempt. One that is only starting, or a later one, finds the request.
+
+        Raises:
+            OSError: the request could not be written; it was signalled all the same, for that needs no disk.
+        """
+        try:
+            write_quick(folder / files_of.STOP, msgspec.json.encode(files_of.Stop(reason=f"{cause}: {text}")))
+        finally:
+            if files_of.STARTED in list_names(folder):
+                started = _read(folder / files_of.STARTED, Started)
+                if started.boot_id == processes.boot_id():
+                    processes.send_signal(started.keeper_pid, started.keeper_start_time, signal.SIGTERM)
 
     def clean_up(self, attempt_id: str, session: str) -> None:
         """Close what is left of an attempt whose results are published."""

@@ -7,13 +7,17 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from ajet_inbox.core.effects import Effect
+from ajet_inbox.core.events import Event
+
+AGAIN_S = 5.0  # after an act that failed: a full disk or a lost mount does not come back in a moment
 
 
 class Lanes:
-    """Performs effects in order, lane by lane. `perform` says whether the lane may go on with what follows."""
+    """Performs effects in order, lane by lane. `perform` gives what is to be told, by `tell`, of one that failed."""
 
-    def __init__(self, perform: Callable[[Effect], Awaitable[bool]]) -> None:
+    def __init__(self, perform: Callable[[Effect], Awaitable[Event | None]], tell: Callable[[Event], None]) -> None:
         self._perform = perform
+        self._tell = tell
         self._waiting: dict[str, deque[Effect]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -38,7 +42,10 @@ class Lanes:
     async def _run(self, lane: str) -> None:
         waiting = self._waiting[lane]
         while waiting:
-            if not await self._perform(waiting.popleft()):
-                waiting.clear()
+            failure = await self._perform(waiting.popleft())
+            if failure is not None:
+                await asyncio.sleep(AGAIN_S)
+                waiting.clear()  # all of it, the newest too, was decided as if this act had been done
+                self._tell(failure)
         # Nothing may be awaited from here on: an effect added now finds no lane and starts a new one.
         del self._waiting[lane], self._tasks[lane]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import datetime
 from pathlib import Path
 
@@ -92,6 +93,7 @@ class Progress:
 
     def __init__(self, run: Run, attempt: Attempt, paths: RunPaths) -> None:
         self.attempt_id = attempt.id
+        self._reading = threading.Lock()  # the last look may begin while one that was given up is still under way
         self._console_path = paths.attempt(attempt.number) / CONSOLE
         self._console = Console()
         self._offset = 0
@@ -107,6 +109,10 @@ class Progress:
 
     def read(self) -> None:
         """Read what the experiment has written since the last time."""
+        with self._reading:
+            self._read_all()
+
+    def _read_all(self) -> None:
         while self._read_console():
             pass
         if self._train.read():

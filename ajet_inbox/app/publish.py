@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ajet_inbox.app.progress import run_metrics
-from ajet_inbox.app.snapshots import write_receipt
+from ajet_inbox.app.snapshots import WRITING, write_receipt
 from ajet_inbox.core.admission import NOT_DELIVERED
 from ajet_inbox.core.attempt import CONSOLE
 from ajet_inbox.core.journal import AnyEntry, Submitted
@@ -57,8 +57,9 @@ def write_results(home: HomePaths, run: Run, entries: Sequence[AnyEntry], settin
 
 def _write_state(home: HomePaths, run: Run, metrics: Metrics) -> None:
     live = Live(at=run.finished_at or run.submitted_at, metrics=metrics.evals[-1] if metrics.evals else None)
-    write_atomic(home.run(run.name).state, msgspec.json.encode(snapshot(run, live=live)))
-    write_receipt(home, run)
+    with WRITING:
+        write_atomic(home.run(run.name).state, msgspec.json.encode(snapshot(run, live=live)))
+        write_receipt(home, run)
 
 
 def _console_tail(run: Run, paths: RunPaths) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import msgspec
@@ -15,37 +16,54 @@ from ajet_inbox.core.lifecycle import State
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.run import Run
 from ajet_inbox.core.snapshot import Live, receipt, snapshot, waits_for
-from ajet_inbox.edge.files import write_quick
+from ajet_inbox.edge.files import list_names, write_quick
 
+# A run's last state.json is its publication's; one that was begun before must not come after it.
+WRITING = threading.Lock()
 _ON_SCREEN = (State.STARTING, State.RUNNING, State.STOPPING)
 
 
 class Snapshots:
     """Writes what differs from what was written last. A finished run's files are its publication's affair."""
 
-    def __init__(self, home: HomePaths, attempts: Attempts, progress: Mapping[str, Progress]) -> None:
-        self._home, self._attempts, self._progress = home, attempts, progress
+    def __init__(
+        self, home: HomePaths, attempts: Attempts, progress: Mapping[str, Progress], fleet: Callable[[], Fleet]
+    ) -> None:
+        self._home, self._attempts, self._progress, self._fleet = home, attempts, progress, fleet
         self._written: dict[str, bytes] = {}
 
-    def renew(self, fleet: Fleet, now: datetime) -> None:
+    def renew(self, now: datetime) -> None:
         """Bring the files of all unfinished runs up to date.
 
         Raises:
             OSError: one of them could not be written.
         """
-        current = {name: run for name, run in fleet.runs.items() if run.state is not State.FINISHED}
-        for name in self._written.keys() - current.keys():
+        current = self._fleet().runs.keys()
+        for name in self._written.keys() - current:
             del self._written[name]
-        for run in current.values():
-            self._renew(run, waits_for(fleet, run), now)
+        for name in current:
+            with WRITING:
+                self._renew(name, now)
 
-    def _renew(self, run: Run, blocked: str | None, now: datetime) -> None:
+    def _renew(self, name: str, now: datetime) -> None:
+        fleet = self._fleet()
+        run = fleet.runs.get(name)
+        if run is None or run.state is State.FINISHED or self._is_of_others(fleet, run):
+            return
+        blocked = waits_for(fleet, run)
         data = msgspec.json.encode(snapshot(run, live=self._live(run, now), blocked=blocked))
         if self._written.get(run.name) == data:
             return
         write_quick(self._home.run(run.name).state, data)
         write_receipt(self._home, run)
         self._written[run.name] = data
+
+    def _is_of_others(self, fleet: Fleet, run: Run) -> bool:
+        """Whether another host tells of it, or may have claimed it since we looked: its word must be the last."""
+        if not fleet.peers or fleet.mine(run):
+            return False
+        paths = self._home.run(run.name)
+        return run.holder is not None or paths.segment(run.epoch + 1).name in list_names(paths.journal)
 
     def _live(self, run: Run, now: datetime) -> Live | None:
         if run.state not in _ON_SCREEN or run.current is None:

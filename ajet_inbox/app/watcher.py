@@ -16,11 +16,11 @@ from loguru import logger
 from msgspec.structs import replace
 
 from ajet_inbox.app import examine
-from ajet_inbox.app.acts import AGAIN_S, Acts, World
+from ajet_inbox.app.acts import Acts, World
 from ajet_inbox.app.attempts import Attempts
 from ajet_inbox.app.heartbeat import Peers, Sign, show, sign, signs
 from ajet_inbox.app.identity import judge
-from ajet_inbox.app.lanes import Lanes
+from ajet_inbox.app.lanes import AGAIN_S, Lanes
 from ajet_inbox.app.snapshots import Snapshots
 from ajet_inbox.core import effects as do
 from ajet_inbox.core import events as saw
@@ -61,8 +61,8 @@ class Watcher:
             fleet=lambda: self.fleet,
         )
         self._acts = Acts(world)
-        self._lanes = Lanes(self._acts)
-        self._snapshots = Snapshots(home, attempts, self._acts.progress)
+        self._lanes = Lanes(self._acts, self.tell)
+        self._snapshots = Snapshots(home, attempts, self._acts.progress, lambda: self.fleet)
         self._wake, self._changed, self._ending = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._dirty, self._slots_changed = asyncio.Event(), asyncio.Event()
         self._intakes: asyncio.Queue[Intake] = asyncio.Queue()
@@ -76,7 +76,7 @@ class Watcher:
         self._strange: set[str] = set()
         self._peers = Peers(me.host, settings.watch.silent_after)
         self._slots_trouble: str | None = None
-        self._accepting = True
+        self._accepting, self._claiming = True, False
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class Watcher:
     def _is_drained(self) -> bool:
         scan = self._scan
         waiting = scan is None or (self._accepting and (scan.complete or scan.settling))
-        busy = waiting or self._acts.intakes or self.fleet.arriving or not self._lanes.idle
+        busy = waiting or self._claiming or self._acts.intakes or self.fleet.arriving or not self._lanes.idle
         return not busy and all(run.state is State.HELD for run in self.fleet.runs.values())
 
     async def _finish_acts(self) -> None:
@@ -142,7 +142,7 @@ class Watcher:
         deadline = asyncio.get_running_loop().time() + _GRACE_S
         while not self._lanes.idle and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.01)
-        await asyncio.to_thread(self._snapshots.renew, self.fleet, _now())
+        await asyncio.to_thread(self._snapshots.renew, _now())
 
     # --- the outbox --------------------------------------------------------------------------------------------------
 
@@ -175,9 +175,12 @@ class Watcher:
     async def _read_run(self, name: str) -> None:
         try:
             run = await asyncio.to_thread(self._acts.read, name)
-        except (OSError, Unreadable, InvalidTransition) as error:
+        except (NotADirectoryError, PermissionError, Unreadable, InvalidTransition) as error:
             logger.warning("outbox/{} is left alone: {}", name, error)
             run = None
+        except OSError as error:
+            logger.warning("outbox/{} cannot be read now: {}", name, error)
+            return
         if run is None:
             self._strange.add(name)
         elif run != self.fleet.runs.get(name):
@@ -221,9 +224,12 @@ class Watcher:
             logger.warning("inbox/{} is no blueprint and is left where it is", name)
         if scan.missing and not (self._scan and self._scan.missing):
             logger.error("The inbox cannot be read: {}", scan.missing.message)
-        claimed = await asyncio.to_thread(self._claim_all, scan.complete) if scan.complete else []
-        for each in claimed:
+        if not scan.complete:
+            return
+        self._claiming = True
+        for each in await asyncio.to_thread(self._claim_all, scan.complete):
             self._welcome(each)
+        self._claiming = False
 
     def _claim_all(self, drops: tuple[Drop, ...]) -> list[Intake]:
         now = _now()
@@ -249,6 +255,9 @@ class Watcher:
         while True:
             claimed = await self._intakes.get()
             try:
+                if not await asyncio.to_thread(intake.stands, self._home, claimed):
+                    del self._acts.intakes[claimed.drop_id]
+                    continue
                 self.tell(await asyncio.to_thread(examine.read_drop, self._home, claimed, self._settings))
             except OSError as error:
                 logger.error("The drop {} cannot be read now: {}", claimed.arrival.name, error)
@@ -320,7 +329,7 @@ class Watcher:
         while True:
             self._dirty.clear()
             try:
-                await asyncio.to_thread(self._snapshots.renew, self.fleet, _now())
+                await asyncio.to_thread(self._snapshots.renew, _now())
             except OSError as error:
                 logger.warning("A snapshot could not be written: {}", error)
             await asyncio.sleep(_SNAPSHOT_S)
@@ -340,8 +349,6 @@ def _lane(effect: do.Effect) -> str:
     match effect:
         case do.Admit():
             return effect.drop_id
-        case do.Answered():
-            return effect.request_id
         case _:
             return effect.run
 

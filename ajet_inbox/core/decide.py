@@ -63,8 +63,10 @@ def _drop_read(fleet: Fleet, event: saw.DropRead, now: datetime) -> Decision:
 
 
 def _admitted(fleet: Fleet, event: saw.Admitted, now: datetime) -> Decision:
-    fleet = with_run(_arrived(fleet, event.drop_id), event.run)
-    fleet, effects = go_on(fleet, event.run.name, now)
+    effects: tuple[do.Effect, ...] = ()
+    fleet = _arrived(fleet, event.drop_id)
+    if event.run.name not in fleet.runs.keys() | fleet.settled.keys():  # a look at the outbox can have been faster
+        fleet, effects = go_on(with_run(fleet, event.run), event.run.name, now)
     fleet, more = _replace(fleet, event.run, now)
     return fleet, (*effects, *more)
 
@@ -95,12 +97,20 @@ def _replace(fleet: Fleet, run: Run, now: datetime) -> Decision:
 
 def _journal_read(fleet: Fleet, event: saw.JournalRead, now: datetime) -> Decision:
     run = event.run
+    if _is_old(fleet, run):
+        return fleet, ()
     fleet = with_run(fleet, run)
     if event.holder is saw.Holder.ME:
         return go_on(fleet, run.name, now)
     if event.holder is saw.Holder.DEAD and not run.settled and run.name not in fleet.taking:
         return take(fleet, run, "adopt")
     return fleet, ()
+
+
+def _is_old(fleet: Fleet, run: Run) -> bool:
+    """Whether we have made another claim, or seen the end, since this was read from its journal."""
+    known = fleet.runs.get(run.name)
+    return run.name in fleet.settled or (known is not None and known.epoch > run.epoch)
 
 
 def _vanished(fleet: Fleet, event: saw.Vanished, now: datetime) -> Decision:

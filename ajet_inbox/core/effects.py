@@ -84,8 +84,9 @@ class Reload(Struct, frozen=True, kw_only=True):
 
 
 class Answered(Struct, frozen=True, kw_only=True):
-    """A request has been dealt with and goes away."""
+    """A request has been dealt with and goes away, after what was decided about its run is durable."""
 
+    run: str
     request_id: str
 
 

@@ -23,7 +23,7 @@ def answer(fleet: Fleet, asked: Asked, now: datetime) -> Decision:
     """Do what is asked as far as it can be done now; a request that is fulfilled, or never can be, is answered."""
     run = fleet.runs.get(asked.run)
     if run is None or not _POSSIBLE[asked.ask](run, asked):
-        return fleet, (do.Answered(request_id=asked.request_id),)
+        return fleet, (do.Answered(run=asked.run, request_id=asked.request_id),)
     if run.name in fleet.taking or run.name in fleet.looking:
         return fleet, ()
     if run.state in _WAITING:
