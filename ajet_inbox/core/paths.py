@@ -98,7 +98,7 @@ class HomePaths:
     @property
     def paused(self) -> Path:
         """While it exists, no watcher of the home starts a queued run."""
-        return self.outbox / ".paused"
+        return self.control / "paused"
 
     @property
     def watchers(self) -> Path:
