@@ -43,7 +43,7 @@ class _Scope(Struct, frozen=True, kw_only=True):
 
 
 _BULLET = re.compile(r"(?:\[[ xX]\]|[-*+•·▪◦‣●○]|\d{1,2}[.)、])\s+|[①-⑳]\s*")
-_REMARK = re.compile(r"<!--[^>]*-->")
+_REMARK = re.compile(r"<!--[^>]*-->|</?(?:code|b|strong|em|kbd|tt|br)\s?/?>", re.I)
 _COLONS = (":", "：")
 
 

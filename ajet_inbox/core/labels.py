@@ -32,7 +32,7 @@ _ASIDE = re.compile(
     r"formerly|legacy|backup|original|wrong|deprecated|baseline|sibling|defaults?|explanation|info(?:rmation)?|see|"
     r"refer(?:ence)?s?|never|not|don'?t|avoid|forbidden|requirements?|verify|verification|expected|troubleshooting|if|"
     r"(?:must|should) (?:hold|contain|include|have|set|be set)|contains?|following keys|key (?:settings?|config\w*)|"
-    r"prerequisites?|format|meaning|usage)\b"
+    r"fallback|prerequisites?|format|meaning|usage)\b"
     r"|说明|描述|提示|注意|警告|备注|示例|例如|比如|举例|原因|背景|默认|旧|之前|以前|补充|要求|参考|备份|不要|不是|禁止|切勿|勿|理由|提醒|如果|包含|关键配置|主要配置|配置如下|格式|含义|预期",
     re.I,
 )

@@ -29,7 +29,7 @@ _COMPOUND = re.compile(
 _OPTIONS = re.compile(r"[a-z][\w.+-]*(?:\s+[\w./:=@,+\"'${}-]+)*?\s+--?[A-Za-z][\w-]*")
 # A second word that no command line has: "python is required", "source the venv first".
 _SENTENCE = re.compile(
-    r"\s+(?:is|are|was|were|must|should|will|would|can|may|the|an|this|that|these|to|and|or|with|here|virtual|needs?|has|have|runs?|"
+    r"\s+(?:is|are|was|were|must|should|will|would|can|may|the|an|this|that|these|to|and|or|with|here|virtual|needs?|has|have|runs|"
     r"from|for|of|if|when|before|after|it|its|your|our|then|first|into|inside|as|not|only|interpreter|executable|environment|version|path|script|command|process(?:es)?|cluster|mode|server)\b"
 )
 _FULL_STOP = re.compile(r"[.!?]\s+[A-Z][a-z]+\s+[a-z]|[。；，]")

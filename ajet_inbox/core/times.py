@@ -57,7 +57,7 @@ _OTHER = re.compile(
 _UNLIMITED = re.compile(r"\W*(?:unlimited|no limit|infinite|none|n/?a|不限|无限制?|没有限制|无)\b", re.I)
 # Not within "1,440 minutes", nor before the second part of "1 day, 12 hours".
 _CUT = re.compile(
-    r"[;；。\n(（)）]|\s(?:#|//|<!--|[-–—]+)\s|\.(?=\s|$)|[,，、](?!\d{3}\b)(?!\s*[\d.]+\s*\w+\s*$)|\b(?:and|with)\b(?=[^;,]{0,20}first)|[且并]",
+    r"[;；。\n(（)）]|\s(?:#|//?|<!--|[-–—]+)\s|\.(?=\s|$)|[,，、](?!\d{3}\b)(?!\s*[\d.]+\s*\w+\s*$)|\b(?:and|with)\b(?=[^;,]{0,20}first)|[且并]",
     re.I,
 )
 

@@ -31,6 +31,10 @@ _RELATIVE = r"(?<![\w./+@-])\.?\w[\w.+@-]*(?:/[\w.+@-]+)*(?:\.ya?ml|/bin/(?:pyth
 # Bounded, for a text may be nothing but opening quotes.
 _QUOTED = r"`[^`\n]{1,500}`|\"[^\"\n]{1,500}\"|'[^'\n]{1,500}'|“[^”\n]{1,500}”|‘[^’\n]{1,500}’|「[^」\n]{1,500}」"
 _TOKEN = re.compile(rf"(?P<quoted>{_QUOTED})|(?P<bare>{_BARE})|(?P<relative>{_RELATIVE})")
+_LINK = re.compile(r"\[([^\[\]]{1,500})\]\([^()]{0,500}\)")
+_GO = re.compile(r"(?:cd|source|\.)\s+(\S+)$")
+# "; checkpoints: /ckpt": a second label on the line, with a path of its own.
+_APART = re.compile(r"(?!.{0,30}(?:\balt|\bor\b|另|备选))[^\0:：]{1,30}[:：]\s*\0", re.I)
 _HEAD = re.compile(r"[^,，;；(（]+(?=[,，;；(（])")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s`]*|\b[\w.-]{1,64}@[\w.-]{1,255}:\S*")
 _COMMENT = re.compile(r"(?<!\s)(?:\s+(?:#|//|<!--|<--|<-|←|--)\s?|\s+-{1,2}>\s).*$")
@@ -46,7 +50,7 @@ _TURN = re.compile(
 _ASIDE = re.compile(
     rf"\b(?:not|don'?t|never|instead|rather|old|older|previous|previously|formerly|former|was|were|see|refer|{_FROM}|"
     r"e\.?g|example|such as|copy of|unlike|except|without|avoid|relative to|backup|deprecated|if)\b"
-    r"|不是|不要|而非|而不是|勿|不能|禁止|旧|之前|例如|比如|参见|参考|复制自|拷贝自|以前|原来|相对|如果|不同于|基于|对比",
+    r"|不是|不要|而非|而不是|勿|不能|禁止|旧|之前|例如|比如|参见|参考|复制自|拷贝自|以前|原来|相对|如果|修改而来|改自|复制而来|备份|备用|不同于|基于|对比",
     re.I,
 )
 _HAN_TAIL = re.compile(
@@ -110,10 +114,11 @@ def read_paths(text: str) -> tuple[list[str], bool]:
     if whole:
         return [whole], True
     tokens: list[str] = []
-    masked = _URL.sub(" ", text)
+    masked = _URL.sub(" ", _LINK.sub(r"\1", text))
     masked = _TOKEN.sub(lambda m: _mask(m, tokens), masked)
     masked = _PARENS.sub(" ", _COMMENT.sub("", masked))
-    clauses = [c for c in _TURN.split(masked) if c and not _ASIDE.search(c)]
+    first, *more = _TURN.split(masked)
+    clauses = [c for c in (first, *(c for c in more if c and not _APART.match(c))) if not _ASIDE.search(c)]
     kept = [int(n) for clause in clauses for n in re.findall("\0(\\d+)\0", clause)]
     words = re.sub("\0\\d+\0|[\\W_]", "", "".join(clauses))
     found = list(dict.fromkeys(tokens[n] for n in kept))
@@ -127,6 +132,8 @@ def read_paths(text: str) -> tuple[list[str], bool]:
 
 def _mask(match: re.Match[str], tokens: list[str]) -> str:
     text = match["quoted"][1:-1].strip() if match["quoted"] else clean_path(match[0])
+    if there := _GO.match(text):
+        text = there[1]
     if not _is_path(text):
         return match[0]
     tokens.append(clean_path(text))

@@ -104,6 +104,26 @@ CODEBASE = [
     ('codebase_dir = "/data/aj"', "/data/aj"),
     ("exp_codebase_dir: /data/aj", "/data/aj"),
     ("export CODEBASE=/data/aj", "/data/aj"),
+    ("- path：/data/aj（绝对路径）", "/data/aj"),
+    (
+        "- **content 1**: `/data/aj` — main checkout\n- **content 2**: `/data/aj/ajet/launcher.py` is the entry",
+        "/data/aj",
+    ),
+    ("- content 1: /data/aj\n- content 2: contains ajet/, tests/, tutorial/", "/data/aj"),
+    ("Absolute path:\n\n/data/aj\n\nSize: small (no venv inside).", "/data/aj"),
+    ("/data/aj\n\nRemember: `cd /data/aj` before the launch; never touch `/data/aj_prod`.", "/data/aj"),
+    ("Description: The main code.\n\n    /data/aj\n\nHint: `/data/aj_old` is stale.", "/data/aj"),
+    ("`/data/aj` *(mounted from NAS, see /etc/fstab)*", "/data/aj"),
+    ("<code>/data/aj</code>", "/data/aj"),
+    ("[/data/aj](file:///data/aj)", "/data/aj"),
+    ("1. main: /data/aj\n2. backup: /backup/aj", "/data/aj"),
+    ("- codebase: /data/aj\n- venv: /data/v/bin/python", "/data/aj"),
+    ("- dir: `/data/aj`.\n\n  Previously: `/data/old`.", "/data/aj"),
+    ("/data/aj, branch `feature/x`", "/data/aj"),
+    ("在 /data/aj（注意不是 /data/aj_v1）", "/data/aj"),
+    ("主代码：/data/aj；备份：/backup/aj（不要用）", "/data/aj"),
+    ("请先 `cd /data/aj`，所有代码都在这里", "/data/aj"),
+    ("- absolute path: /data/aj\n- relative to home: ~/aj", "/data/aj"),
 ]
 
 
@@ -124,6 +144,11 @@ RESULT = [
     ("${exp_codebase_dir}/auto_agent/exp_results/x", "/srv/aj/auto_agent/exp_results/x"),
     ("- dir: /srv/out/x\n- previous results: /srv/out/y", "/srv/out/x"),
     ("./auto_agent/exp_results/x/", "/srv/aj/auto_agent/exp_results/x"),
+    ("- path: /srv/out/x/ (create it if it does not exist)", "/srv/out/x"),
+    ("/srv/out/x\n\nFiles: trial_log.md, result.md, finish.flag", "/srv/out/x"),
+    ("Output: /srv/out/x; checkpoints: /srv/ckpt/x", "/srv/out/x"),
+    ("结果放到 `/srv/out/x`；checkpoint 在 `saved_checkpoints/` 下", "/srv/out/x"),
+    ("- dir: /srv/out/x\n- checkpoints: /srv/ckpt/x", "/srv/out/x"),
 ]
 
 
@@ -157,6 +182,12 @@ VENV = [
         "/opt/conda/envs/aj/bin/python",
     ),
     ("/v/bin/python\n\nCheck with:\n```\n/v/bin/python -c 'import ajet'\n```", "/v/bin/python"),
+    ("- exe: /v/bin/python\n- activate: source /v/bin/activate", "/v/bin/python"),
+    ("/v/bin/python (Python 3.10, created with uv)", "/v/bin/python"),
+    ("解释器：/v/bin/python3 ，不要用系统的 /usr/bin/python3", "/v/bin/python3"),
+    ("/v/bin/python\n\nIf it is missing: `uv venv /v && uv pip install -e .`", "/v/bin/python"),
+    ("```bash\nsource /v/bin/activate\n```", "/v/bin/python"),
+    ("- path: /v/bin/python  # py3.10\n- warning: not /v311/bin/python", "/v/bin/python"),
 ]
 
 
@@ -189,6 +220,16 @@ YAML = [
         "/srv/aj/b.yaml",
     ),
     ("- path: b.yaml\n- absolute path: /srv/aj/b.yaml", "/srv/aj/b.yaml"),
+    ("`cfg/x.yaml` (copy of `cfg/base.yaml` with lr=1e-6)", "/srv/aj/cfg/x.yaml"),
+    ("cfg/x.yaml → lr: 1e-6", "/srv/aj/cfg/x.yaml"),
+    ("- path: cfg/x.yaml\n- note: base is cfg/base.yaml\n- content: lr 1e-6", "/srv/aj/cfg/x.yaml"),
+    ("见 cfg/x.yaml，由 cfg/base.yaml 修改而来", "/srv/aj/cfg/x.yaml"),
+    ("NA, config is in code (base yaml: ajet/default_config/ajet_swarm_default.yaml)", "/srv/aj/a.yaml"),
+    (
+        "/srv/aj/cfg/x.yaml\n\n**Must contain:**\n\n| key | value |\n|---|---|\n"
+        "| ajet.trainer_common.val_print_to_markdown_file_path | /srv/out/val.md |",
+        "/srv/aj/cfg/x.yaml",
+    ),
 ]
 
 
@@ -304,7 +345,8 @@ COMMANDS = [
         RUN,
     ),
     (
-        f"{FENCE}bash\n{RUN}\n{FENCE}\n- note: for debugging use\n  {FENCE}bash\n  python -m ajet.launcher --conf debug.yaml\n  {FENCE}",
+        f"{FENCE}bash\n{RUN}\n{FENCE}\n- note: for debugging use\n"
+        f"  {FENCE}bash\n  python -m ajet.launcher --conf debug.yaml\n  {FENCE}",
         RUN,
     ),
     (
@@ -320,7 +362,8 @@ COMMANDS = [
         RUN,
     ),
     (
-        f"The previous blueprint used:\n{FENCE}\npython -m ajet.launcher --conf old.yaml\n{FENCE}\nThis one uses:\n{FENCE}\n{RUN}\n{FENCE}",
+        f"The previous blueprint used:\n{FENCE}\npython -m ajet.launcher --conf old.yaml\n"
+        f"{FENCE}\nThis one uses:\n{FENCE}\n{RUN}\n{FENCE}",
         RUN,
     ),
     (
@@ -354,6 +397,42 @@ COMMANDS = [
     (
         f"- command: |\n    cd /srv/aj\n    {RUN}",
         f"cd /srv/aj\n{RUN}",
+    ),
+    (
+        f"Command (run in the codebase):\n\n`{RUN}`\n\nFlags:\n"
+        "- `--with-ray`: starts ray\n- `--skip-check-avail-gpu`: no check",
+        RUN,
+    ),
+    (f"{FENCE}bash\n{RUN}\n{FENCE}\n\n| flag | meaning |\n|---|---|\n| `--conf` | the yaml |", RUN),
+    (f"- command: |\n  {FENCE}bash\n  {RUN}\n  {FENCE}", RUN),
+    (f"$ source .venv/bin/activate\n$ {RUN}", f"source .venv/bin/activate\n{RUN}"),
+    (
+        f"- description: launch\n- command: `cd /srv/aj && {RUN}`\n- hint: the same with `--resume` continues",
+        f"cd /srv/aj && {RUN}",
+    ),
+    (f"执行训练的命令：\n\n{FENCE}\n{RUN}\n{FENCE}\n\n说明：不要修改参数", RUN),
+    (
+        f"1. 进入目录：`cd /srv/aj`\n2. 激活环境：`source .venv/bin/activate`\n3. 启动训练：`{RUN}`",
+        f"cd /srv/aj\nsource .venv/bin/activate\n{RUN}",
+    ),
+    (
+        f"Set up:\n\n{FENCE}bash\nexport WANDB_MODE=offline\n"
+        f"export A=1\n{FENCE}\n\nLaunch:\n\n{FENCE}bash\n{RUN}\n{FENCE}",
+        f"export WANDB_MODE=offline\nexport A=1\n{RUN}",
+    ),
+    (f"{FENCE}bash\n{RUN}  # main run\n{FENCE}", f"{RUN}  # main run"),
+    ("torchrun --nproc_per_node=8 train.py --lr 1e-6", "torchrun --nproc_per_node=8 train.py --lr 1e-6"),
+    ("```\npython x.py --msg 'it is \"fine\": ok'\n```", "python x.py --msg 'it is \"fine\": ok'"),
+    ("Use this:\n\n```bash\n#!/bin/bash\nset -e\npython x.py\n```", "#!/bin/bash\nset -e\npython x.py"),
+    ("~~python old.py~~\n\n`python x.py`", "python x.py"),
+    ("uv run python x.py --seed 1", "uv run python x.py --seed 1"),
+    (f"/srv/aj/.venv/bin/{RUN}", f"/srv/aj/.venv/bin/{RUN}"),
+    (f"Primary:\n{FENCE}\n{RUN}\n{FENCE}\nFallback (only if ray is broken):\n{FENCE}\n{RUN} --no-ray\n{FENCE}", RUN),
+    (f"- command: {RUN}\n- example output: `step:1 - actor/kl_loss:0.001`", RUN),
+    (
+        f"#### Description\nStarts it.\n#### Command\n{FENCE}\n{RUN}\n"
+        f"{FENCE}\n#### Notes\n`python other.py --x 1` is not it",
+        RUN,
     ),
 ]
 
@@ -481,6 +560,18 @@ TIMES = [
     ("- default: 24 hours\n- time: 12 hours", 12, None),
     ("12 hours, then SIGTERM with a grace period of 60 seconds", 12, None),
     ("0.5h", 0.5, None),
+    ("- max: 12h\n- expected: 9h", 12, None),
+    ("12 hours per experiment; 20 minutes for the first step", 12, 20),
+    ("12h / first step 20min", 12, 20),
+    ("≤ 12 小时", 12, None),
+    ("12 小时内必须结束（首步 20 分钟内）", 12, 20),
+    ("- time: 12 hours\n- first step success timeout: 20 minutes (default)", 12, 20),
+    ("- 最长运行时间：12 小时\n- 首个 kl loss 需在 20 分钟内出现", 12, 20),
+    ("12 hours max, usually done in 9", 12, None),
+    ("- description: ${MaxTime} = upper bound\n- ${MaxTime}: 12 hours", 12, None),
+    ("12 hours. (Plus 30 minutes of start-up do not count.)", 12, None),
+    ("`${MaxTime}` = `12 hours`", 12, None),
+    ("Maximum: **12 h**. Evaluate every 30 min.", 12, None),
 ]
 
 

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ajet_inbox.core.blueprint import Level, Mode, Problem
+from ajet_inbox.core.check import text_problems
 from ajet_inbox.core.parse import MAX_LINES, decode, read_blueprint
 
 VALUES = {
@@ -298,3 +301,36 @@ def test_no_text_takes_long(kind: str, size: int) -> None:
     began = process_time()
     read_blueprint(REPEATED[kind](size))
     assert process_time() - began < (1 if size < MIB else 5)
+
+
+PARTS = st.sampled_from(
+    [
+        *"#-*>|`~[]()：:=/\\'\"<!&;$ \n\t",
+        *(
+            "```",
+            "\n\n",
+            "    ",
+            "1. ",
+            "exp_",
+            "/a/b",
+            "12 hours",
+            "note: ",
+            "path: ",
+            "路径：",
+            "或",
+            "\x00",
+            "\u2028",
+        ),
+        *("[exp_launch_command]", "[exp_max_time]", "[exp_codebase_dir]", "[exp_env]", "[exp_services]", "${MaxTime}"),
+        *("python x.py", "ajet-swarm start", "<<EOF", "<!--", "-->", "| a | b |\n|---|---|\n"),
+    ]
+)
+
+
+@given(st.lists(PARTS, max_size=60).map("".join))
+def test_any_text_is_read_without_a_crash(text: str) -> None:
+    reading = read_blueprint(text)
+    text_problems(reading.blueprint)
+    count = len(text.replace("\r\n", "\n").split("\n"))
+    assert all(1 <= line <= count for line in reading.blueprint.lines.values())
+    assert all(p.line is None or 1 <= p.line <= count for p in reading.problems)
