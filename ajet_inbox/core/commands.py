@@ -211,7 +211,7 @@ def _of_code(row: Entry) -> Iterator[Command]:
     text = _without_prompts("\n".join(line.rstrip() for line in row.lines)).strip("\n")
     if text.strip():
         offset = next(n for n, line in enumerate(row.lines) if line.strip())
-        yield Command(text=text, line=row.line + offset, lead=row.lead, step=False)
+        yield Command(text=text, line=row.line + offset, lead=row.lead)
 
 
 def _without_prompts(script: str) -> str:

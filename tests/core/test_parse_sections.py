@@ -226,8 +226,10 @@ YAML = [
     ("见 cfg/x.yaml，由 cfg/base.yaml 修改而来", "/srv/aj/cfg/x.yaml"),
     ("NA, config is in code (base yaml: ajet/default_config/ajet_swarm_default.yaml)", "/srv/aj/a.yaml"),
     (
-        "/srv/aj/cfg/x.yaml\n\n**Must contain:**\n\n| key | value |\n|---|---|\n"
-        "| ajet.trainer_common.val_print_to_markdown_file_path | /srv/out/val.md |",
+        (
+            "/srv/aj/cfg/x.yaml\n\n**Must contain:**\n\n| key | value |\n|---|---|\n"
+            "| ajet.trainer_common.val_print_to_markdown_file_path | /srv/out/val.md |"
+        ),
         "/srv/aj/cfg/x.yaml",
     ),
 ]
@@ -345,8 +347,10 @@ COMMANDS = [
         RUN,
     ),
     (
-        f"{FENCE}bash\n{RUN}\n{FENCE}\n- note: for debugging use\n"
-        f"  {FENCE}bash\n  python -m ajet.launcher --conf debug.yaml\n  {FENCE}",
+        (
+            f"{FENCE}bash\n{RUN}\n{FENCE}\n- note: for debugging use\n"
+            f"  {FENCE}bash\n  python -m ajet.launcher --conf debug.yaml\n  {FENCE}"
+        ),
         RUN,
     ),
     (
@@ -362,8 +366,10 @@ COMMANDS = [
         RUN,
     ),
     (
-        f"The previous blueprint used:\n{FENCE}\npython -m ajet.launcher --conf old.yaml\n"
-        f"{FENCE}\nThis one uses:\n{FENCE}\n{RUN}\n{FENCE}",
+        (
+            f"The previous blueprint used:\n{FENCE}\npython -m ajet.launcher --conf old.yaml\n"
+            f"{FENCE}\nThis one uses:\n{FENCE}\n{RUN}\n{FENCE}"
+        ),
         RUN,
     ),
     (
@@ -399,8 +405,10 @@ COMMANDS = [
         f"cd /srv/aj\n{RUN}",
     ),
     (
-        f"Command (run in the codebase):\n\n`{RUN}`\n\nFlags:\n"
-        "- `--with-ray`: starts ray\n- `--skip-check-avail-gpu`: no check",
+        (
+            f"Command (run in the codebase):\n\n`{RUN}`\n\nFlags:\n"
+            "- `--with-ray`: starts ray\n- `--skip-check-avail-gpu`: no check"
+        ),
         RUN,
     ),
     (f"{FENCE}bash\n{RUN}\n{FENCE}\n\n| flag | meaning |\n|---|---|\n| `--conf` | the yaml |", RUN),
@@ -416,8 +424,10 @@ COMMANDS = [
         f"cd /srv/aj\nsource .venv/bin/activate\n{RUN}",
     ),
     (
-        f"Set up:\n\n{FENCE}bash\nexport WANDB_MODE=offline\n"
-        f"export A=1\n{FENCE}\n\nLaunch:\n\n{FENCE}bash\n{RUN}\n{FENCE}",
+        (
+            f"Set up:\n\n{FENCE}bash\nexport WANDB_MODE=offline\n"
+            f"export A=1\n{FENCE}\n\nLaunch:\n\n{FENCE}bash\n{RUN}\n{FENCE}"
+        ),
         f"export WANDB_MODE=offline\nexport A=1\n{RUN}",
     ),
     (f"{FENCE}bash\n{RUN}  # main run\n{FENCE}", f"{RUN}  # main run"),
@@ -430,8 +440,10 @@ COMMANDS = [
     (f"Primary:\n{FENCE}\n{RUN}\n{FENCE}\nFallback (only if ray is broken):\n{FENCE}\n{RUN} --no-ray\n{FENCE}", RUN),
     (f"- command: {RUN}\n- example output: `step:1 - actor/kl_loss:0.001`", RUN),
     (
-        f"#### Description\nStarts it.\n#### Command\n{FENCE}\n{RUN}\n"
-        f"{FENCE}\n#### Notes\n`python other.py --x 1` is not it",
+        (
+            f"#### Description\nStarts it.\n#### Command\n{FENCE}\n{RUN}\n"
+            f"{FENCE}\n#### Notes\n`python other.py --x 1` is not it"
+        ),
         RUN,
     ),
 ]
