@@ -178,6 +178,16 @@ def test_a_sweep_goes_as_far_as_needed(tmp_path: Path, tag: str, trap: str, firs
     assert swept[pid] == fate
 
 
+def test_a_sweep_remembers_whose_parent_it_has_ended(tmp_path: Path, tag: str) -> None:
+    script = "env -i setsid bash -c 'trap \"\" TERM; echo $$ >pids; exec sleep 300' & wait"
+    started = start(tag, script, tmp_path)
+    (pid,) = pids(tmp_path, 1)
+    swept = {leftover.pid: leftover.fate for leftover in processes.sweep(tag, 0.5)}
+    started.wait(10)
+    assert swept[pid] is Fate.KILLED
+    poll(lambda: (found := proc.read(pid)) is None or found.dead)
+
+
 def test_a_sweep_wins_against_what_multiplies(tmp_path: Path, tag: str) -> None:
     script = "trap '' TERM; for i in 1 2 3; do (trap '' TERM; while :; do sleep 0.01 & sleep 0.01; done) & done; wait"
     started = start(tag, script, tmp_path)

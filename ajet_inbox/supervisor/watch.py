@@ -116,6 +116,8 @@ class Watch:
         with suppress(OSError):  # a full disk must not end an experiment
             files.beat(self._beats)
             self._locks.touch()
+        if self._command.adopted:
+            self._tree.members()  # to know them when their parents are gone: what an orphan starts, others inherit
         if os.path.exists(files.STOP):
             self._bell.stop_asked = True
 
