@@ -113,6 +113,13 @@ def test_a_drop_that_was_still_being_written_goes_back(home: HomePaths) -> None:
     assert intake.abandoned(home) == []
 
 
+def test_a_name_too_long_for_a_mark_has_none(home: HomePaths) -> None:
+    name = "a" * 252 + ".md"
+    (home.inbox / name).write_text("# blueprint")
+    taken = claim(home, Arrival(name=name, kind=DropKind.FILE, submitted_at=AT))
+    assert intake.secure(home, taken, LIMITS).blueprint == b"# blueprint"
+
+
 def test_a_drop_that_is_gone_leaves_nothing_behind(home: HomePaths) -> None:
     arrival = drop_file(home)
     (home.inbox / "a.md").unlink()

@@ -10,7 +10,6 @@ that was only thought dead finds its folder gone and stops.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import shutil
@@ -35,6 +34,7 @@ from ajet_inbox.edge.files import (
 )
 
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR})
+_NO_MARK = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _MARK_BYTES = 16 * 1024
 _ARRIVAL = "arrival.json"
 _COPIED = "copied"
@@ -153,8 +153,11 @@ def secure(home: HomePaths, intake: Intake, limits: tuple[int, int]) -> Content:
 def _fetch_mark(home: HomePaths, intake: Intake) -> None:
     """The mark goes with its drop, and after it: a crash in between leaves it to be found by whoever goes on."""
     mark = ready_mark(intake.arrival.name, intake.arrival.kind)
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+    try:
         (home.inbox / mark).rename(intake.taken / mark)
+    except OSError as error:
+        if error.errno not in _NO_MARK:
+            raise
 
 
 def _copy(intake: Intake, limits: tuple[int, int]) -> str | None:
