@@ -261,6 +261,7 @@ class Watcher:
                 self.tell(await asyncio.to_thread(examine.read_drop, self._home, claimed, self._settings))
             except OSError as error:
                 logger.error("The drop {} cannot be read now: {}", claimed.arrival.name, error)
+                self.tell(saw.Delayed(drop_id=claimed.drop_id))
                 loop.call_later(AGAIN_S, self._intakes.put_nowait, claimed)
 
     async def _hear(self) -> None:

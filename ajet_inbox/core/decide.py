@@ -71,7 +71,7 @@ def _admitted(fleet: Fleet, event: saw.Admitted, now: datetime) -> Decision:
     return fleet, (*effects, *more)
 
 
-def _admit_failed(fleet: Fleet, event: saw.AdmitFailed, now: datetime) -> Decision:
+def _not_admitted(fleet: Fleet, event: saw.AdmitFailed | saw.Delayed, now: datetime) -> Decision:
     return _arrived(fleet, event.drop_id), ()
 
 
@@ -303,7 +303,8 @@ _HANDLERS: dict[type, Callable[[Fleet, Any, datetime], Decision]] = {
     saw.Arriving: _arriving,
     saw.DropRead: _drop_read,
     saw.Admitted: _admitted,
-    saw.AdmitFailed: _admit_failed,
+    saw.AdmitFailed: _not_admitted,
+    saw.Delayed: _not_admitted,
     saw.JournalRead: _journal_read,
     saw.Vanished: _vanished,
     saw.Looked: _looked,

@@ -51,6 +51,12 @@ class DropRead(Struct, frozen=True, kw_only=True):
     certain: tuple[Problem, ...] = ()
 
 
+class Delayed(Struct, frozen=True, kw_only=True):
+    """A drop cannot be read now. It will be again; the others do not wait for it."""
+
+    drop_id: str
+
+
 class Admitted(Struct, frozen=True, kw_only=True):
     """The run folder of a drop stands."""
 
@@ -205,6 +211,7 @@ Event = (
     | PeersSeen
     | Arriving
     | DropRead
+    | Delayed
     | Admitted
     | AdmitFailed
     | JournalRead

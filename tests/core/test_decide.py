@@ -57,6 +57,18 @@ def test_a_drop_runs_to_its_flag(watcher: Watcher, disk: Disk) -> None:
     assert (run.outcome, run.settled, disk.flags["r1"]) == (Outcome.SUCCEEDED, True, 1)
 
 
+def test_a_drop_that_cannot_be_read_keeps_nobody_waiting(watcher: Watcher, disk: Disk) -> None:
+    first, second = (submitted(watcher.now, number) for number in (1, 2))
+    watcher.tell(saw.Arriving(drop_ids=(first.drop.id, second.drop.id)))
+    watcher.tell(saw.Delayed(drop_id=first.drop.id))
+    watcher.tell(saw.DropRead(submitted=second, name="r2"))
+    settle(watcher)
+    assert watcher.living() == ["r2"]
+    watcher.tell(saw.DropRead(submitted=first, name="r1"))
+    settle(watcher)
+    assert states(disk)["r1"] is State.QUEUED
+
+
 def test_higher_priority_goes_first_even_when_judged_last(watcher: Watcher, disk: Disk) -> None:
     first, second = (submitted(watcher.now, n, priority=p) for n, p in ((1, 0), (2, 5)))
     watcher.tell(saw.Arriving(drop_ids=(first.drop.id, second.drop.id)))
