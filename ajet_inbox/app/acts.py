@@ -263,10 +263,12 @@ class Acts:
         results = await asyncio.to_thread(publish.write_results, self._home, run, entries, settings)
         trouble = await self._deliver(run, results) if publish.is_delivered(run, settings) else None
         await asyncio.to_thread(publish.write_flag, self._home, run, results)
-        if trouble is None:
-            self._tell(saw.PublishDone(run=run.name))
-        else:
+        if trouble is not None:
             self._tell(saw.PublishFailed(run=run.name, undelivered=trouble))
+            return
+        for entry in launching.announced(entries):  # before its end is recorded: nobody comes back to it after that
+            await asyncio.to_thread(self._world.attempts.clean_up, entry.id, entry.session)
+        self._tell(saw.PublishDone(run=run.name))
 
     async def _deliver(self, run: Run, results: Results) -> str | None:
         """Deliver; returns the trouble where it is worth trying again."""
@@ -292,11 +294,8 @@ class Acts:
         return bool(fleet.looking or fleet.taking or any(run.state in _PREPARING for run in fleet.runs.values()))
 
     async def _clean_up(self, effect: do.CleanUp) -> None:
-        paths = self._paths(effect.run)
-        self._journals.close(paths)
+        self._journals.close(self._paths(effect.run))
         self.progress.pop(effect.run, None)
-        for entry in launching.announced(await asyncio.to_thread(self.entries, effect.run)):
-            await asyncio.to_thread(self._world.attempts.clean_up, entry.id, entry.session)
 
     async def _answered(self, effect: do.Answered) -> None:
         await asyncio.to_thread(control.answered, self._home, effect.request_id)

@@ -66,13 +66,13 @@ class Halt(Struct, frozen=True, kw_only=True):
 
 
 class Publish(Struct, frozen=True, kw_only=True):
-    """Render and deliver the results and, last, finish.flag."""
+    """Render and deliver the results, then finish.flag, and close the terminal sessions."""
 
     run: str
 
 
 class CleanUp(Struct, frozen=True, kw_only=True):
-    """Close the terminal sessions of a run that is finished and published."""
+    """Let go of what is held open for a run that is finished and published."""
 
     run: str
 
