@@ -230,7 +230,7 @@ class Home:
 
     def journal(self, name: str = "exp") -> list[dict[str, Any]]:
         """Every entry of every segment, in order."""
-        segments = sorted(self.run(name).journal.iterdir(), key=lambda path: int(path.stem))
+        segments = sorted(self.run(name).journal.glob("*.jsonl"), key=lambda path: int(path.stem))
         lines = [line for segment in segments for line in segment.read_text().splitlines()]
         return [json.loads(line) for line in lines]
 
@@ -274,6 +274,12 @@ class Home:
         command = ["tmux", "-N", "-S", str(self.runtime / "tmux"), *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=10, env=environment())
 
+    def tmux_server(self) -> tuple[int, int] | None:
+        """The pid of the home's tmux server, and when it was started."""
+        answer = self.tmux("display-message", "-p", "#{pid}").stdout.strip()
+        started = processes.start_time(int(answer)) if answer else None
+        return (int(answer), started) if started is not None else None
+
     def sessions(self) -> list[str]:
         return self.tmux("list-sessions", "-F", "#{session_name}").stdout.splitlines()
 
@@ -286,11 +292,14 @@ class Home:
                 watcher.kill()
         for started in self.paths.outbox.glob("*/attempts/*/started.json"):
             _end_attempt(json.loads(started.read_text()))
-        server = self.tmux("display-message", "-p", "#{pid}").stdout.strip()
-        if server:
-            self.tmux("kill-server")
-            poll(lambda: processes.start_time(int(server)) is None)
+        self._end_tmux()
         shutil.rmtree(self.runtime, ignore_errors=True)
+
+    def _end_tmux(self) -> None:
+        if server := self.tmux_server():
+            processes.send_signal(*server, signal.SIGCONT)
+            self.tmux("kill-server")
+            poll(lambda: not processes.alive(*server))
 
 
 def _end_attempt(started: Mapping[str, Any]) -> None:
