@@ -19,6 +19,7 @@ from ajet_inbox.core import attempt as files
 from ajet_inbox.core.attempt import AttemptSpec, Exit, Started, Stop
 from ajet_inbox.edge import neutral, processes
 from ajet_inbox.edge.launch import Launch, render_launch
+from ajet_inbox.supervisor import proc
 
 T = TypeVar("T")
 
@@ -125,3 +126,35 @@ class Attempt:
             keeper.kill()
             keeper.wait()
         processes.sweep(self.id, 0)
+
+
+Make = Callable[..., Attempt]
+
+HOLD = "echo $$ >>pids; exec sleep 300"
+LEFT = {
+    "child": f"bash -c '{HOLD}' &",
+    "own session": f"setsid bash -c '{HOLD}' &",
+    "double fork": f"(setsid bash -c '({HOLD}) &' &)",
+    "fresh environment": f"env -i setsid bash -c '{HOLD}' &",
+    "fresh, forked twice": f"(env -i setsid bash -c '({HOLD}) &' &)",
+    "ignores TERM": f"(trap '' TERM; exec bash -c '{HOLD}') &",
+    "stopped": f"bash -c '{HOLD}' & sleep 0.1; kill -STOP $!",
+}
+WAIT = "\nwhile [ ! -s pids ]; do sleep 0.01; done\n"
+UNTIL_GO = "echo >ready; while [ ! -e go ]; do sleep 0.01; done; exit 9"
+
+
+def run(attempt: Attempt) -> Exit:
+    """How an attempt ends that is left to itself; nothing may be left of it."""
+    keeper = attempt.supervise()
+    ending = attempt.exit()
+    assert keeper.wait(10) == 0
+    assert processes.tagged(attempt.id) == ()
+    return ending
+
+
+def gone(attempt: Attempt) -> bool:
+    """Whether all that wrote its pid has ended; a zombie has no command line."""
+    pids = [int(pid) for pid in attempt.wrote("pids").split()]
+    assert pids
+    return not any(proc.command_line(pid) not in ([], [b""]) for pid in pids)
