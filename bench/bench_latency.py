@@ -7,6 +7,7 @@ Measured in turns with the floor, a bare `tmux new-session` of a script, so that
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import statistics
@@ -96,7 +97,7 @@ class Bench:
             self.drop(name, 0.3)
         self.published(names[-1])
         times = sorted((self.time_of(name, "start"), self.time_of(name, "end")) for name in names)
-        return [(later[0] - earlier[1]) * 1000 for earlier, later in zip(times, times[1:], strict=False)]
+        return [(later[0] - earlier[1]) * 1000 for earlier, later in itertools.pairwise(times)]
 
     def _tmux(self, *arguments: str) -> None:
         subprocess.run(["tmux", "-S", self.socket, *arguments], check=True, stdout=subprocess.DEVNULL)

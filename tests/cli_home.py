@@ -22,7 +22,7 @@ from ajet_inbox.core.journal import AnyEntry, Claimed, Drop, Reason, Relinquishe
 from ajet_inbox.core.lifecycle import Outcome, Step
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.run import Run, begin, extend
-from ajet_inbox.core.snapshot import snapshot
+from ajet_inbox.core.telling.snapshot import snapshot
 
 AT = datetime(2026, 1, 1, 8, 0, tzinfo=UTC)
 ATTACH = "env -u TMUX tmux -u -S /tmp/aj-0/s attach-session -r -t =ajet_x"

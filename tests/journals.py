@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ajet_inbox.core.journal import AnyEntry, decode
-from ajet_inbox.core.metrics import read_metrics
 from ajet_inbox.core.paths import RunPaths
-from ajet_inbox.core.report import Report, report
 from ajet_inbox.core.run import Run, fold
+from ajet_inbox.core.telling.report import Report, report
+from ajet_inbox.core.training.metrics import read_metrics
 
 DATA = Path(__file__).parent / "data" / "journals"
 JOURNALS = sorted(path.stem for path in DATA.glob("*.jsonl"))

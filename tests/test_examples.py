@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from ajet_inbox.core.evals import Eval
-from ajet_inbox.core.metrics import read_metrics, read_train_steps
-from ajet_inbox.core.progress import Console
-from ajet_inbox.core.step_lines import StepSeen
+from ajet_inbox.core.training.evals import Eval
+from ajet_inbox.core.training.metrics import read_metrics, read_train_steps
+from ajet_inbox.core.training.progress import Console
+from ajet_inbox.core.training.step_lines import StepSeen
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 VAL, TRAIN = Path("saved_val_result/arithmetic.md"), Path("saved_train_result/arithmetic.md")

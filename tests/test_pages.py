@@ -27,10 +27,10 @@ from msgspec.structs import replace
 
 from ajet_inbox.core.blueprint import Problem
 from ajet_inbox.core.journal import Noted, Reason
-from ajet_inbox.core.markup import inline
-from ajet_inbox.core.report import Report
 from ajet_inbox.core.settings import Language
-from ajet_inbox.core.words import WORDS
+from ajet_inbox.core.telling.markup import inline
+from ajet_inbox.core.telling.report import Report
+from ajet_inbox.core.telling.words import WORDS
 from ajet_inbox.edge.pages import flag, index_page, render_run
 from tests.journals import DATA, JOURNALS, life, tell, told
 

@@ -23,9 +23,9 @@ from ajet_inbox.core.settings import (
     SshSlot,
     Watch,
 )
-from ajet_inbox.core.settings_read import MAX_CHARACTERS, SettingsError, read_settings
-from ajet_inbox.core.settings_values import read_bytes, read_seconds
-from ajet_inbox.core.settings_write import commented, reference, rows
+from ajet_inbox.core.settings.read import MAX_CHARACTERS, SettingsError, read_settings
+from ajet_inbox.core.settings.values import read_bytes, read_seconds
+from ajet_inbox.core.settings.write import commented, reference, rows
 from ajet_inbox.edge.settings import load
 
 ROOT = Path(__file__).parents[1]

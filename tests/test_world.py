@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 
-from ajet_inbox.core.facts import PathFacts
+from ajet_inbox.core.reading.facts import PathFacts
 from ajet_inbox.edge.world import examine_path, look
 
 

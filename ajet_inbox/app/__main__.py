@@ -19,7 +19,7 @@ def main() -> int:
     home, *flags = luggage
     from ajet_inbox.app.daemon import watch
     from ajet_inbox.core.paths import HomePaths
-    from ajet_inbox.core.settings_read import SettingsError
+    from ajet_inbox.core.settings.read import SettingsError
     from ajet_inbox.edge import logs
     from ajet_inbox.edge import settings as settings_file
 

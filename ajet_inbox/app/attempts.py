@@ -28,7 +28,7 @@ from ajet_inbox.edge import neutral, processes
 from ajet_inbox.edge.files import list_names, write_atomic, write_quick
 from ajet_inbox.edge.tmux import Tmux, Trouble
 
-START_S = 30.0  # a loaded machine may take long from tmux's answer to the supervisor's first file
+START_S = 15.0  # for each of two tries: a loaded machine may take long from tmux's answer to the supervisor's first file
 ADOPTION_S = 10.0
 _LOOK_S = 1.0
 
@@ -83,9 +83,12 @@ class Attempts:
         if found := self._found(order.folder):
             return found
         await asyncio.to_thread(self._write, order)
-        trouble = await self._show(order.spec.attempt_id, order.folder, order.session, again=False)
-        patience = START_S if trouble in (None, Trouble.SILENT) else 0.0
-        while not (found := await _until(lambda: self._found(order.folder), patience)):
+        for again in (False, True):  # what starts may be ended before it takes hold, by whatever kills by name
+            trouble = await self._show(order.spec.attempt_id, order.folder, order.session, again=again)
+            patience = START_S if trouble in (None, Trouble.SILENT) else 0.0
+            if found := await _until(lambda: self._found(order.folder), patience):
+                return found
+        while not (found := await _until(lambda: self._found(order.folder), _LOOK_S)):
             await asyncio.to_thread(self._give_up, order, trouble)
         return found
 
@@ -120,7 +123,7 @@ class Attempts:
         with _locked(self.lock_of(order.spec.attempt_id)) as mine:
             if not mine or self._found(order.folder):
                 return
-            why = f"tmux: {trouble}" if trouble else f"no supervisor showed itself for {START_S:g} s"
+            why = f"tmux: {trouble}" if trouble else f"no supervisor showed itself in two tries of {START_S:g} s"
             ended = Exit(
                 attempt_id=order.spec.attempt_id,
                 cause=Cause.NOT_STARTED,

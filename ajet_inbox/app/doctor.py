@@ -19,7 +19,7 @@ from ajet_inbox.app.client.watchers import Watchers
 from ajet_inbox.app.identity import host_name
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.settings import Settings
-from ajet_inbox.core.settings_read import SettingsError
+from ajet_inbox.core.settings.read import SettingsError
 from ajet_inbox.edge.files import list_names
 from ajet_inbox.edge.settings import load
 from ajet_inbox.edge.slots import CannotTell, discover

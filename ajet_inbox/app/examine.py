@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from ajet_inbox.app.placing import config_of, inbox_place, placed
 from ajet_inbox.core.blueprint import Blueprint, Mode, Problem, Reading
-from ajet_inbox.core.check import WorldProblem, looked_up, text_problems, world_problems
 from ajet_inbox.core.drops import DropKind, ReadyMark, read_ready, run_slug
 from ajet_inbox.core.events import DropRead
 from ajet_inbox.core.journal import Drop, Submitted
-from ajet_inbox.core.parse import decode, read_blueprint
 from ajet_inbox.core.paths import HomePaths, RunPaths
+from ajet_inbox.core.reading.check import WorldProblem, looked_up, text_problems, world_problems
+from ajet_inbox.core.reading.parse import decode, read_blueprint
 from ajet_inbox.core.run import Run
 from ajet_inbox.core.settings import Autokill, Settings
 from ajet_inbox.edge import intake, world

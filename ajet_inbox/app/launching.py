@@ -8,13 +8,13 @@ from pathlib import Path
 
 from ajet_inbox.app.attempts import Attempts, Order
 from ajet_inbox.app.placing import placed_run
-from ajet_inbox.core.ajet import strip_autokill
 from ajet_inbox.core.attempt import AttemptSpec
 from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.journal import AnyEntry, Reason, Starting
 from ajet_inbox.core.paths import RunPaths
 from ajet_inbox.core.run import Attempt, Run
 from ajet_inbox.core.settings import Autokill, Settings
+from ajet_inbox.core.training.ajet import strip_autokill
 from ajet_inbox.edge.files import Unreadable, copy_tree, list_names
 from ajet_inbox.edge.launch import Launch, render_launch
 

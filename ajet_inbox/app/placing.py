@@ -6,12 +6,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ajet_inbox.core.ajet_config import AjetConfig, read_config
 from ajet_inbox.core.blueprint import Blueprint
 from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.paths import RunPaths
-from ajet_inbox.core.resolve import rebase
+from ajet_inbox.core.reading.resolve import rebase
 from ajet_inbox.core.run import Run
+from ajet_inbox.core.training.ajet_config import AjetConfig, read_config
 from ajet_inbox.edge.files import Unreadable, list_names, read_regular
 
 _YAML_BYTES = 1 << 20

@@ -11,16 +11,16 @@ from msgspec import Struct
 
 from ajet_inbox.app.placing import config_of, placed_run
 from ajet_inbox.core.attempt import CONSOLE
-from ajet_inbox.core.console_events import EvalSeen, Phase, PhaseSeen
-from ajet_inbox.core.evals import Eval
 from ajet_inbox.core.journal import Seen
-from ajet_inbox.core.metrics import Format, Metrics, read_metrics, read_train_steps
 from ajet_inbox.core.paths import RunPaths
-from ajet_inbox.core.progress import Console
-from ajet_inbox.core.resolve import join
+from ajet_inbox.core.reading.resolve import join
 from ajet_inbox.core.run import Attempt, Run
-from ajet_inbox.core.snapshot import Live
-from ajet_inbox.core.step_lines import StepSeen
+from ajet_inbox.core.telling.snapshot import Live
+from ajet_inbox.core.training.console_events import EvalSeen, Phase, PhaseSeen
+from ajet_inbox.core.training.evals import Eval
+from ajet_inbox.core.training.metrics import Format, Metrics, read_metrics, read_train_steps
+from ajet_inbox.core.training.progress import Console
+from ajet_inbox.core.training.step_lines import StepSeen
 from ajet_inbox.edge.files import Unreadable, list_names, read_regular, tail_from, write_quick
 
 _SOURCES = "sources.json"

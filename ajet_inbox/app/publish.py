@@ -16,12 +16,12 @@ from ajet_inbox.core.admission import NOT_DELIVERED
 from ajet_inbox.core.attempt import CONSOLE
 from ajet_inbox.core.journal import AnyEntry, Submitted
 from ajet_inbox.core.lifecycle import Outcome, State
-from ajet_inbox.core.metrics import Metrics
 from ajet_inbox.core.paths import DELIVERED, HomePaths, RunPaths
-from ajet_inbox.core.report import Report, report
 from ajet_inbox.core.run import Run
 from ajet_inbox.core.settings import Settings
-from ajet_inbox.core.snapshot import Live, snapshot
+from ajet_inbox.core.telling.report import Report, report
+from ajet_inbox.core.telling.snapshot import Live, snapshot
+from ajet_inbox.core.training.metrics import Metrics
 from ajet_inbox.edge import deliver
 from ajet_inbox.edge.files import Unreadable, tail_from, write_atomic
 from ajet_inbox.edge.pages import RESULT, flag, render_run

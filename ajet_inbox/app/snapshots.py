@@ -15,7 +15,7 @@ from ajet_inbox.core.fleet import Fleet
 from ajet_inbox.core.lifecycle import State
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.run import Run
-from ajet_inbox.core.snapshot import Live, receipt, snapshot, waits_for
+from ajet_inbox.core.telling.snapshot import Live, receipt, snapshot, waits_for
 from ajet_inbox.edge.files import list_names, write_quick
 
 # A run's last state.json is its publication's; one that was begun before must not come after it.

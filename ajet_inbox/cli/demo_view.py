@@ -16,9 +16,9 @@ from rich.text import Text
 from ajet_inbox.app.client.states import RunState, read_all
 from ajet_inbox.cli.output import one_line, say
 from ajet_inbox.cli.tables import print_rich
-from ajet_inbox.core.durations import show_duration
 from ajet_inbox.core.lifecycle import Outcome
 from ajet_inbox.core.paths import HomePaths
+from ajet_inbox.core.reading.durations import show_duration
 
 _LOOK_S = 0.2
 _BAR_COLUMNS = 24

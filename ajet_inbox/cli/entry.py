@@ -63,7 +63,7 @@ def _tell(error: Exception) -> int:
 
 def _explained(error: Exception) -> tuple[str, str, Code]:
     """One sentence, what to do next, and the exit code."""
-    from ajet_inbox.core.settings_read import SettingsError
+    from ajet_inbox.core.settings.read import SettingsError
 
     match error:
         case UserError():

@@ -22,8 +22,8 @@ from ajet_inbox.cli.base import Command, Session, json_option, pass_session
 from ajet_inbox.cli.output import harmless, print_json, say
 from ajet_inbox.cli.story import facts, files, has_changed, is_over, step_line, steps
 from ajet_inbox.core import journal
-from ajet_inbox.core.metrics import read_metrics
 from ajet_inbox.core.paths import HomePaths
+from ajet_inbox.core.training.metrics import read_metrics
 from ajet_inbox.edge.files import Unreadable, tail_from
 from ajet_inbox.edge.journal import segments
 

@@ -53,7 +53,7 @@ def clock(time: datetime | None) -> str:
 
 def lasting(begin: datetime | None, end: datetime | None = None) -> str:
     """How long it is since `begin`, or was until `end`; "-" where that is not known."""
-    from ajet_inbox.core.durations import show_duration
+    from ajet_inbox.core.reading.durations import show_duration
 
     if begin is None:
         return "-"

@@ -15,7 +15,7 @@ from ajet_inbox.core.lifecycle import InvalidTransition
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.run import fold
 from ajet_inbox.core.settings import Settings
-from ajet_inbox.core.settings_write import commented, rows
+from ajet_inbox.core.settings.write import commented, rows
 from ajet_inbox.edge import neutral
 from ajet_inbox.edge.files import create_exclusive
 from ajet_inbox.edge.journal import segments

@@ -10,10 +10,10 @@ import msgspec
 from ajet_inbox.app.client.states import RunState
 from ajet_inbox.cli.output import clock, lasting
 from ajet_inbox.core.attempt import Exit
-from ajet_inbox.core.durations import show_duration
 from ajet_inbox.core.journal import AnyEntry, Claimed, Exited, Submitted
 from ajet_inbox.core.lifecycle import State
 from ajet_inbox.core.paths import FLAG, HomePaths
+from ajet_inbox.core.reading.durations import show_duration
 from ajet_inbox.edge.files import list_names
 
 # Known from the line itself, or of no use to people.

@@ -17,11 +17,11 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 from loguru import logger
 from markupsafe import Markup
 
-from ajet_inbox.core import markup, words
-from ajet_inbox.core.report import Report
 from ajet_inbox.core.settings import Language
-from ajet_inbox.core.snapshot import iso, reason_given
-from ajet_inbox.core.story import Moment
+from ajet_inbox.core.telling import markup, words
+from ajet_inbox.core.telling.report import Report
+from ajet_inbox.core.telling.snapshot import iso, reason_given
+from ajet_inbox.core.telling.story import Moment
 
 RESULT = "result.md"
 _NO_FOLDING = 1_000_000  # a folded sentence cannot be found with grep

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ajet_inbox.core.settings import Settings
-from ajet_inbox.core.settings_read import SettingsError, read_settings
+from ajet_inbox.core.settings.read import SettingsError, read_settings
 from ajet_inbox.edge.files import Unreadable, Why, read_regular
 
 MAX_BYTES = 256 << 10

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from pathlib import Path
 
-from ajet_inbox.core.facts import Facts, PathFacts
+from ajet_inbox.core.reading.facts import Facts, PathFacts
 
 Examine = Callable[[str], PathFacts]
 

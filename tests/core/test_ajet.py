@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ajet_inbox.core.ajet import conf_path, detect_mode, starts_swarm_server, strip_autokill, swarm_health_url
 from ajet_inbox.core.blueprint import Blueprint, Mode
-from ajet_inbox.core.resolve import command_folder, interpreter, join, rebase
+from ajet_inbox.core.reading.resolve import command_folder, interpreter, join, rebase
+from ajet_inbox.core.training.ajet import conf_path, detect_mode, starts_swarm_server, strip_autokill, swarm_health_url
 
 LAUNCH = "python -m ajet.launcher --conf a.yaml"
 SKIP = "--skip-check-avail-gpu"

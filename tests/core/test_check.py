@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from ajet_inbox.core.blueprint import Blueprint, Kind, Level, Problem
-from ajet_inbox.core.check import looked_up, text_problems, world_problems
-from ajet_inbox.core.facts import Facts, PathFacts
+from ajet_inbox.core.reading.check import looked_up, text_problems, world_problems
+from ajet_inbox.core.reading.facts import Facts, PathFacts
 from ajet_inbox.core.settings import Autokill
 
 GOOD = Blueprint(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ajet_inbox.core.durations import durations_in, parse_duration, show_duration
+from ajet_inbox.core.reading.durations import durations_in, parse_duration, show_duration
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 WRITTEN = {

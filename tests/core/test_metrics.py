@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ajet_inbox.core.literals import read_dict, read_number
-from ajet_inbox.core.metrics import Format, read_metrics, read_train_steps
+from ajet_inbox.core.training.literals import read_dict, read_number
+from ajet_inbox.core.training.metrics import Format, read_metrics, read_train_steps
 
 DATA = Path(__file__).parent.parent / "data" / "metrics"
 

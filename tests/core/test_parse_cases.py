@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ajet_inbox.core.blueprint import Reading
-from ajet_inbox.core.check import text_problems
-from ajet_inbox.core.parse import decode, read_blueprint
+from ajet_inbox.core.reading.check import text_problems
+from ajet_inbox.core.reading.parse import decode, read_blueprint
 
 CASES = sorted((Path(__file__).parent.parent / "data" / "blueprints").glob("*.md"))
 

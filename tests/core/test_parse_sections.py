@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ajet_inbox.core.blueprint import Blueprint, Level, Mode, Reading
-from ajet_inbox.core.parse import read_blueprint
+from ajet_inbox.core.reading.parse import read_blueprint
 
 PLAIN = {
     "exp_purpose": "Compare two learning rates.",

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ajet_inbox.core.blueprint import Level, Mode, Problem
-from ajet_inbox.core.check import text_problems
-from ajet_inbox.core.parse import MAX_LINES, decode, read_blueprint
+from ajet_inbox.core.reading.check import text_problems
+from ajet_inbox.core.reading.parse import MAX_LINES, decode, read_blueprint
 
 VALUES = {
     "exp_purpose": "Compare lr 1e-6 with 2e-6.",

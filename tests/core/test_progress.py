@@ -11,11 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ajet_inbox.core.bars import Bar, read_bar
-from ajet_inbox.core.console import Origin, clean, split_origin
-from ajet_inbox.core.console_events import Complaint, ConsoleEvent, EvalSeen, Patterns, Phase, PhaseSeen, Severity
-from ajet_inbox.core.progress import LINE_LIMIT, Console
-from ajet_inbox.core.step_lines import StepPatterns, StepSeen
+from ajet_inbox.core.training.bars import Bar, read_bar
+from ajet_inbox.core.training.console import Origin, clean, split_origin
+from ajet_inbox.core.training.console_events import (
+    Complaint,
+    ConsoleEvent,
+    EvalSeen,
+    Patterns,
+    Phase,
+    PhaseSeen,
+    Severity,
+)
+from ajet_inbox.core.training.progress import LINE_LIMIT, Console
+from ajet_inbox.core.training.step_lines import StepPatterns, StepSeen
 
 CONSOLE = Path(__file__).parent.parent / "data" / "metrics" / "console.txt"
 

@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from ajet_inbox.core import journal
 from ajet_inbox.core.blueprint import Blueprint
-from ajet_inbox.core.evals import Eval
 from ajet_inbox.core.lifecycle import Outcome, State
-from ajet_inbox.core.markup import code, fence, inline, visible
-from ajet_inbox.core.report import tail_lines
 from ajet_inbox.core.run import fold
-from ajet_inbox.core.scores import Score, score_tables
 from ajet_inbox.core.settings import Language
-from ajet_inbox.core.story import moments
-from ajet_inbox.core.trials import End
-from ajet_inbox.core.words import REASONS_ZH, WORDS, duration, number, reason_text, say, word
+from ajet_inbox.core.telling.markup import code, fence, inline, visible
+from ajet_inbox.core.telling.report import tail_lines
+from ajet_inbox.core.telling.scores import Score, score_tables
+from ajet_inbox.core.telling.story import moments
+from ajet_inbox.core.telling.trials import End
+from ajet_inbox.core.telling.words import REASONS_ZH, WORDS, duration, number, reason_text, say, word
+from ajet_inbox.core.training.evals import Eval
 from tests.journals import JOURNALS, life, tell, told
 
 ENDS = {

@@ -12,13 +12,13 @@ from ajet_inbox.core import journal
 from ajet_inbox.core.attempt import Exit
 from ajet_inbox.core.blueprint import Blueprint
 from ajet_inbox.core.drops import DropKind
-from ajet_inbox.core.evals import Eval
 from ajet_inbox.core.fleet import Blocked, Fleet
 from ajet_inbox.core.journal import Drop, Owner, Reason, Seen
 from ajet_inbox.core.lifecycle import Outcome, State, Step
 from ajet_inbox.core.run import Run, extend
 from ajet_inbox.core.slots import Slot
-from ajet_inbox.core.snapshot import Live, receipt, snapshot, waits_for
+from ajet_inbox.core.telling.snapshot import Live, receipt, snapshot, waits_for
+from ajet_inbox.core.training.evals import Eval
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, 890_123, tzinfo=UTC)
 ME = Owner(host="gpu-1", boot_id="b", pid_ns=1, pid=10, started=5, nonce="n")

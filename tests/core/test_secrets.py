@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ajet_inbox.core.secrets import mask
+from ajet_inbox.core.telling.secrets import mask
 
 MASKED = [
     ("SWANLAB_API_KEY=abcDEF123 python -m ajet.launcher", "SWANLAB_API_KEY=*** python -m ajet.launcher"),

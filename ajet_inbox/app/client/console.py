@@ -9,8 +9,8 @@ from pathlib import Path
 from ajet_inbox.app.client.states import find
 from ajet_inbox.app.errors import UserError
 from ajet_inbox.core.attempt import CONSOLE, EXIT
-from ajet_inbox.core.console import clean
 from ajet_inbox.core.paths import FLAG, HomePaths, RunPaths
+from ajet_inbox.core.training.console import clean
 from ajet_inbox.edge.files import Unreadable, list_names, tail_from
 
 _CHUNK = 1 << 20

@@ -18,7 +18,7 @@ from ajet_inbox.core.journal import Reason
 from ajet_inbox.core.lifecycle import OCCUPYING, InvalidTransition, Outcome, State
 from ajet_inbox.core.paths import HomePaths, RunPaths
 from ajet_inbox.core.run import fold
-from ajet_inbox.core.snapshot import SCHEMA, snapshot
+from ajet_inbox.core.telling.snapshot import SCHEMA, snapshot
 from ajet_inbox.edge.files import Unreadable, list_names, read_regular
 from ajet_inbox.edge.journal import segments
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ajet_inbox.core.ajet import starts_swarm_server, swarm_health_url
 from ajet_inbox.core.blueprint import Service
-from ajet_inbox.core.entries import Entry
-from ajet_inbox.core.labels import Role
-from ajet_inbox.core.shell import Scan, feed, looks_like_command, without_comment
+from ajet_inbox.core.reading.entries import Entry
+from ajet_inbox.core.reading.labels import Role
+from ajet_inbox.core.reading.shell import Scan, feed, looks_like_command, without_comment
+from ajet_inbox.core.training.ajet import starts_swarm_server, swarm_health_url
 
 
 class Command(Struct, frozen=True, kw_only=True):

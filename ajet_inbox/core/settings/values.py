@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from msgspec import Struct
 
 from ajet_inbox.core.settings import Form
-from ajet_inbox.core.settings_fields import alternatives, fields
+from ajet_inbox.core.settings.fields import alternatives, fields
 
 _SECONDS = {
     "ms": 0.001,

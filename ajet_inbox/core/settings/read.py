@@ -16,8 +16,8 @@ import yaml
 from msgspec import NODEFAULT, Struct
 
 from ajet_inbox.core.settings import HostSlot, Settings
-from ajet_inbox.core.settings_fields import alternatives, expected, fields, is_record
-from ajet_inbox.core.settings_values import read_scalar
+from ajet_inbox.core.settings.fields import alternatives, expected, fields, is_record
+from ajet_inbox.core.settings.values import read_scalar
 
 MAX_CHARACTERS = 64 << 10  # PyYAML reads about 100 kB a second
 MAX_DEPTH = 20  # composing recurses; Python's own limit is some hundreds of levels away

@@ -7,10 +7,10 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ajet_inbox.core.labels import Label, Role, classify, split_label
-from ajet_inbox.core.markdown import Form, Piece
-from ajet_inbox.core.sections import Section, Strength
-from ajet_inbox.core.shell import Scan, feed, looks_like_command
+from ajet_inbox.core.reading.labels import Label, Role, classify, split_label
+from ajet_inbox.core.reading.markdown import Form, Piece
+from ajet_inbox.core.reading.sections import Section, Strength
+from ajet_inbox.core.reading.shell import Scan, feed, looks_like_command
 
 
 class Entry(Struct, frozen=True, kw_only=True):

@@ -7,20 +7,20 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TypeVar
 
-from ajet_inbox.core import options
-from ajet_inbox.core.ajet import conf_path, detect_mode
 from ajet_inbox.core.blueprint import DEFAULT_MAX_TIME_S, Blueprint, Level, Mode, Problem, Reading, Service
-from ajet_inbox.core.commands import Commands, read_commands
-from ajet_inbox.core.durations import durations_in, show_duration
-from ajet_inbox.core.entries import Entry, entries
-from ajet_inbox.core.keys import MAIN, main_key
-from ajet_inbox.core.labels import Role
-from ajet_inbox.core.markdown import Form, Piece, split_lines, unwrapped
-from ajet_inbox.core.notebook import Notebook
-from ajet_inbox.core.resolve import command_folder, expand, interpreter, join, refer
-from ajet_inbox.core.sections import Outline, outline
-from ajet_inbox.core.times import Seconds, first_steps, is_unlimited, max_times
-from ajet_inbox.core.values import Found, is_none, paths
+from ajet_inbox.core.reading import options
+from ajet_inbox.core.reading.commands import Commands, read_commands
+from ajet_inbox.core.reading.durations import durations_in, show_duration
+from ajet_inbox.core.reading.entries import Entry, entries
+from ajet_inbox.core.reading.keys import MAIN, main_key
+from ajet_inbox.core.reading.labels import Role
+from ajet_inbox.core.reading.markdown import Form, Piece, split_lines, unwrapped
+from ajet_inbox.core.reading.notebook import Notebook
+from ajet_inbox.core.reading.resolve import command_folder, expand, interpreter, join, refer
+from ajet_inbox.core.reading.sections import Outline, outline
+from ajet_inbox.core.reading.times import Seconds, first_steps, is_unlimited, max_times
+from ajet_inbox.core.reading.values import Found, is_none, paths
+from ajet_inbox.core.training.ajet import conf_path, detect_mode
 
 _T = TypeVar("_T")
 

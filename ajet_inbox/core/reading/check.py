@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from ajet_inbox.core.ajet import conf_path, strip_autokill
 from ajet_inbox.core.blueprint import Blueprint, Kind, Level, Problem
-from ajet_inbox.core.facts import Facts, PathFacts
-from ajet_inbox.core.resolve import command_folder, is_rooted, join
+from ajet_inbox.core.reading.facts import Facts, PathFacts
+from ajet_inbox.core.reading.resolve import command_folder, is_rooted, join
+from ajet_inbox.core.reading.shell import scan_script
 from ajet_inbox.core.settings import Autokill
-from ajet_inbox.core.shell import scan_script
+from ajet_inbox.core.training.ajet import conf_path, strip_autokill
 
 
 class WorldProblem(Struct, frozen=True, kw_only=True):

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 
-from ajet_inbox.core import bars, boxes
-from ajet_inbox.core.bars import Bar, read_bar
-from ajet_inbox.core.boxes import BoxReader
-from ajet_inbox.core.console import clean, split_origin
-from ajet_inbox.core.console_events import (
+from ajet_inbox.core.training import bars, boxes
+from ajet_inbox.core.training.bars import Bar, read_bar
+from ajet_inbox.core.training.boxes import BoxReader
+from ajet_inbox.core.training.console import clean, split_origin
+from ajet_inbox.core.training.console_events import (
     AGENTJET,
     Complaint,
     ConsoleEvent,
@@ -22,8 +22,8 @@ from ajet_inbox.core.console_events import (
     PhaseSeen,
     Severity,
 )
-from ajet_inbox.core.evals import SUMMARY_MARK, Eval, at_step, evaluation, summary_line
-from ajet_inbox.core.step_lines import eval_of_step, split_step, step_seen
+from ajet_inbox.core.training.evals import SUMMARY_MARK, Eval, at_step, evaluation, summary_line
+from ajet_inbox.core.training.step_lines import eval_of_step, split_step, step_seen
 
 LINE_LIMIT = 64 * 1024  # bytes of a line that are looked at; real step lines have a few thousand
 TEXT_LIMIT = 500  # characters of a complaint that are kept

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from msgspec import NODEFAULT, Struct
 
 from ajet_inbox.core.settings import HostSlot, Settings, Slurm, SlurmSlot, SshSlot
-from ajet_inbox.core.settings_fields import expected, fields, is_record
-from ajet_inbox.core.settings_values import written
+from ajet_inbox.core.settings.fields import expected, fields, is_record
+from ajet_inbox.core.settings.values import written
 
 _HEAD = """\
 # How this home is watched. Every key is shown with its default; a key left out keeps it.
@@ -25,7 +25,7 @@ _SLOTS = """\
 _REFERENCE = """\
 # Settings
 
-Every key of `ajet-inbox.yaml`, made from the records in `ajet_inbox/core/settings.py` by `make docs`. Every key may be
+Every key of `ajet-inbox.yaml`, made from the records in `ajet_inbox/core/settings/` by `make docs`. Every key may be
 left out. An unknown key or a wrong value is an error that names its line; the file is read when the watcher starts, so
 that a bad edit never stops a running one. `slots` is `auto` or a list whose items are of the kinds below.
 """

@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ajet_inbox.core.console import Origin
-from ajet_inbox.core.evals import Eval
-from ajet_inbox.core.step_lines import Mark, StepPatterns, StepSeen
+from ajet_inbox.core.training.console import Origin
+from ajet_inbox.core.training.evals import Eval
+from ajet_inbox.core.training.step_lines import Mark, StepPatterns, StepSeen
 
 
 class Phase(StrEnum):

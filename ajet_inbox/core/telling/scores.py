@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from ajet_inbox.core.evals import Eval
+from ajet_inbox.core.training.evals import Eval
 
 _ROWS = 60  # more than that nobody reads in a page; metrics.csv has them all
 _SPREAD = "std_reward"  # neither high nor low is best

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from ajet_inbox.core.durations import durations_in, parse_duration
-from ajet_inbox.core.entries import Entry
-from ajet_inbox.core.labels import Role
-from ajet_inbox.core.values import LONGEST_LINE
+from ajet_inbox.core.reading.durations import durations_in, parse_duration
+from ajet_inbox.core.reading.entries import Entry
+from ajet_inbox.core.reading.labels import Role
+from ajet_inbox.core.reading.values import LONGEST_LINE
 
 
 class Seconds(Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ajet_inbox.core.blueprint import Mode, Service
-from ajet_inbox.core.commands import read_commands, service_of
-from ajet_inbox.core.entries import Entry
-from ajet_inbox.core.labels import Role
-from ajet_inbox.core.values import is_none
+from ajet_inbox.core.reading.commands import read_commands, service_of
+from ajet_inbox.core.reading.entries import Entry
+from ajet_inbox.core.reading.labels import Role
+from ajet_inbox.core.reading.values import is_none
 
 _QUOTES = "`\"'“”‘’「」* "
 _AROUND = frozenset({"``", '""', "''", "“”", "‘’", "「」", "**"})

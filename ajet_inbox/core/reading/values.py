@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from ajet_inbox.core.entries import Entry
-from ajet_inbox.core.labels import Role
+from ajet_inbox.core.reading.entries import Entry
+from ajet_inbox.core.reading.labels import Role
 
 _ALONE = 1  # the rank of a path that is all that is said
 LONGEST_LINE = 2000  # no value stands further to the right

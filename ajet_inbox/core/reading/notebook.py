@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from ajet_inbox.core.blueprint import Level, Problem
-from ajet_inbox.core.keys import REQUIRED
-from ajet_inbox.core.sections import Section
-from ajet_inbox.core.values import Found
+from ajet_inbox.core.reading.keys import REQUIRED
+from ajet_inbox.core.reading.sections import Section
+from ajet_inbox.core.reading.values import Found
 
 _HINTS = {
     "exp_codebase_dir": "Write the absolute path of the code, alone on a line below the heading.",

@@ -8,8 +8,8 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-from ajet_inbox.core.evals import Eval, evaluation
-from ajet_inbox.core.literals import read_number
+from ajet_inbox.core.training.evals import Eval, evaluation
+from ajet_inbox.core.training.literals import read_number
 
 Mark: TypeAlias = Annotated[str, Meta(pattern=r"^[^\r\n]+$")]  # an empty one would be found everywhere, for ever
 

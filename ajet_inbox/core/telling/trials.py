@@ -12,8 +12,8 @@ from ajet_inbox.core.attempt import CONSOLE, Cause, Exit, Stage
 from ajet_inbox.core.journal import AnyEntry, Finished, Noted, Reason, Retrying, Seen, Stopping
 from ajet_inbox.core.paths import RunPaths
 from ajet_inbox.core.run import Attempt, Run
-from ajet_inbox.core.snapshot import exit_code
-from ajet_inbox.core.story import chapters, seconds
+from ajet_inbox.core.telling.snapshot import exit_code
+from ajet_inbox.core.telling.story import chapters, seconds
 
 
 class End(StrEnum):

@@ -15,18 +15,18 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from ajet_inbox.core.blueprint import Blueprint, Problem
-from ajet_inbox.core.console import clean
 from ajet_inbox.core.journal import AnyEntry, Reason
 from ajet_inbox.core.lifecycle import Outcome, State
-from ajet_inbox.core.metrics import Metrics
 from ajet_inbox.core.paths import RunPaths
 from ajet_inbox.core.run import Run
 from ajet_inbox.core.schedule import USABLE
-from ajet_inbox.core.scores import ScoreTable, score_tables
-from ajet_inbox.core.secrets import mask, mask_value
-from ajet_inbox.core.snapshot import exit_code
-from ajet_inbox.core.story import Moment, moments, seconds, time_in_states, total
-from ajet_inbox.core.trials import Trial, trials
+from ajet_inbox.core.telling.scores import ScoreTable, score_tables
+from ajet_inbox.core.telling.secrets import mask, mask_value
+from ajet_inbox.core.telling.snapshot import exit_code
+from ajet_inbox.core.telling.story import Moment, moments, seconds, time_in_states, total
+from ajet_inbox.core.telling.trials import Trial, trials
+from ajet_inbox.core.training.console import clean
+from ajet_inbox.core.training.metrics import Metrics
 
 SCHEMA = 1
 

@@ -7,15 +7,15 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from ajet_inbox.core.evals import Eval
 from ajet_inbox.core.fleet import Fleet
 from ajet_inbox.core.journal import Reason, Seen
 from ajet_inbox.core.lifecycle import State
 from ajet_inbox.core.paths import FLAG
 from ajet_inbox.core.run import Attempt, Run
 from ajet_inbox.core.schedule import is_elsewhere, pending_after
-from ajet_inbox.core.secrets import mask
 from ajet_inbox.core.slots import Slot
+from ajet_inbox.core.telling.secrets import mask
+from ajet_inbox.core.training.evals import Eval
 
 SCHEMA = 1
 

@@ -10,9 +10,9 @@ from enum import IntEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ajet_inbox.core.keys import Opening, known, opening
-from ajet_inbox.core.markdown import Form, Piece
-from ajet_inbox.core.shell import looks_like_command
+from ajet_inbox.core.reading.keys import Opening, known, opening
+from ajet_inbox.core.reading.markdown import Form, Piece
+from ajet_inbox.core.reading.shell import looks_like_command
 
 
 class Strength(IntEnum):

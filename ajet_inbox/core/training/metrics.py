@@ -8,10 +8,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ajet_inbox.core.boxes import BoxReader
-from ajet_inbox.core.console import clean
-from ajet_inbox.core.evals import Eval, as_step, at_step, evaluation, summary_line, timeline
-from ajet_inbox.core.literals import Value, read_dict
+from ajet_inbox.core.training.boxes import BoxReader
+from ajet_inbox.core.training.console import clean
+from ajet_inbox.core.training.evals import Eval, as_step, at_step, evaluation, summary_line, timeline
+from ajet_inbox.core.training.literals import Value, read_dict
 
 _HEADING = re.compile(r"^#{1,6}[ \t]*Step[ \t]+(\d{1,18})[ \t]*(?:\(([^)\n]*)\))?.*$", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*+[-*][ \t]([^:\n]++):([^\n]++)\n", re.MULTILINE)

@@ -10,7 +10,7 @@ from itertools import takewhile
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ajet_inbox.core.literals import Value, read_number
+from ajet_inbox.core.training.literals import Value, read_number
 
 _RATE = "task_pass_rate@"
 _PASS_SUFFIX = re.compile(r"\(pass@\w+\)$")

@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-from ajet_inbox.core.literals import read_number
+from ajet_inbox.core.training.literals import read_number
 
 MARKS = ("%|", "% Completed |")
 _COUNT = re.compile(r"\| ++(\d{1,18})/(\d{1,18}) \[[\d:]{1,20}<([\d:?]{1,20}), *([^\],]{1,40})")

@@ -1,0 +1,1 @@
+"""Blueprints: from Markdown to values, and what is doubtful about them (contract section 6)."""

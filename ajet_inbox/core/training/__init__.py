@@ -1,0 +1,1 @@
+"""What AgentJet is, and what trainings print and write."""
