@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -40,36 +41,32 @@ def assert_clear(home: Home) -> None:
     assert home.sessions() == []
 
 
-def pids_named(word: str, environment: str) -> list[int]:
-    """The processes with `word` in their command line and `environment` in their environment."""
-    return [
-        pid
-        for pid in _pids()
-        if word.encode() in _read(pid, "cmdline") and environment.encode() in _read(pid, "environ")
-    ]
+def keepers(home: Home) -> list[int]:
+    """The supervisors at work in the home."""
+    return [pid for pid in _pids() if _name(pid) == b"ajet-keeper" and _folder(pid).is_relative_to(home.root)]
 
 
 def _pids() -> list[int]:
     return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
 
 
-def _read(pid: int, what: str) -> bytes:
+def _name(pid: int) -> bytes:
     try:
-        return Path(f"/proc/{pid}/{what}").read_bytes()
+        return Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0]
     except OSError:
         return b""
 
 
-def until_counted(home: Home, run: str, starts: int = 1) -> None:
-    """Wait until a counted experiment has begun."""
-    poll(lambda: home.counts(run)[0] >= starts, what=f"{run} has not begun:")
+def _folder(pid: int) -> Path:
+    try:
+        return Path(f"/proc/{pid}/cwd").readlink()
+    except OSError:
+        return Path("/")
 
 
 def started(home: Home, run: str, attempt: int = 1) -> dict[str, Any]:
     """started.json, once it is there."""
-    import json
-
     path = home.run(run).attempt(attempt) / "started.json"
-    poll(lambda: path.exists(), what=f"{run} is not started:")
+    poll(path.exists, what=f"{run} is not started:")
     told: dict[str, Any] = json.loads(path.read_text())
     return told

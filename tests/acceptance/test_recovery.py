@@ -1,0 +1,267 @@
+"""What watches an experiment dies, hangs or cannot write, and the experiment goes on to its true end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ajet_inbox.edge import processes
+from tests.acceptance.home import Home, poll
+from tests.acceptance.promise import assert_kept, keepers, started
+
+MakeHome = Callable[..., Home]
+
+LONG = "sleep 1.5; exit 3"
+
+
+def drop(home: Home, command: str = LONG, name: str = "exp", **sections: str) -> None:
+    home.mark_and_move_in(f"{name}.md", home.counted(command, name, **sections))
+
+
+def begun(home: Home, name: str = "exp") -> None:
+    poll(lambda: home.counts(name)[0], what=f"{name} has not begun:")
+    home.until(name, state="running")
+
+
+# ---- the watcher --------------------------------------------------------------------------------------------------
+
+
+def test_an_end_that_nobody_saw(home: Home) -> None:
+    drop(home)
+    watcher = home.watch()
+    begun(home)
+    watcher.kill()
+    poll(lambda: (home.run().attempt(1) / "exit.json").exists())
+    home.drain()
+    assert_kept(home, {"exp": 3})
+
+
+def test_an_end_without_watcher_and_supervisor(home: Home) -> None:
+    drop(home)
+    watcher = home.watch()
+    begun(home)
+    watcher.kill()
+    kill_keeper(home)
+    poll(lambda: home.counts("exp")[1])
+    home.drain()
+    assert_kept(home, {"exp": 3})
+    assert home.exit()["adopted"]
+
+
+def test_a_stop_as_systemd_does_it_leaves_experiments_alone(home: Home) -> None:
+    drop(home, "sleep 2; exit 3")
+    watcher = home.watch()
+    begun(home)
+    assert watcher.stop() == 0
+    assert home.counts("exp") == (1, 0)
+    home.drain()
+    assert_kept(home, {"exp": 3})
+    assert home.events().count("launched") == 1
+    assert not home.exit()["adopted"], "its supervisor had gone on as well"
+
+
+# ---- tmux and the supervisor --------------------------------------------------------------------------------------
+
+
+def test_the_tmux_server_is_killed(home: Home) -> None:
+    drop(home)
+    drop(home, "exit 0", "next")
+    watcher = home.watch("--drain")
+    begun(home)
+    kill_server(home)
+    assert watcher.wait() == 0
+    assert_kept(home, {"exp": 3, "next": 0})
+
+
+def test_the_supervisor_is_killed(home: Home) -> None:
+    drop(home)
+    drop(home, "exit 0", "next")
+    watcher = home.watch("--drain")
+    begun(home)
+    kill_keeper(home)
+    assert watcher.wait() == 0
+    assert_kept(home, {"exp": 3, "next": 0})
+    assert home.exit()["adopted"]
+
+
+def test_both_are_killed(home: Home) -> None:
+    drop(home)
+    watcher = home.watch("--drain")
+    begun(home)
+    kill_server(home)
+    kill_keeper(home)
+    assert watcher.wait() == 0
+    assert_kept(home, {"exp": 3})
+
+
+def test_one_supervisor_after_the_other_is_killed(home: Home) -> None:
+    drop(home, "sleep 4; exit 3")
+    watcher = home.watch("--drain")
+    begun(home)
+    kill_keeper(home)
+    [adopter] = poll(lambda: keepers(home))
+    os.kill(adopter, signal.SIGKILL)
+    assert watcher.wait() == 0
+    assert_kept(home, {"exp": 3})
+
+
+def test_what_lost_its_supervisor_can_still_be_cancelled(home: Home) -> None:
+    drop(home, "sleep 100")
+    watcher = home.watch("--drain")
+    begun(home)
+    kill_keeper(home)
+    poll(lambda: keepers(home))
+    home.ajet("cancel", "exp", "--reason", "enough")
+    assert watcher.wait() == 0
+    assert home.flag()["outcome"] == "cancelled"
+    assert home.counts("exp") == (1, 1)
+
+
+def test_the_supervisor_is_killed_before_it_has_begun(home: Home) -> None:
+    """Whatever it had come to, the command runs once or never, and the flag says which."""
+    drop(home, "exit 3")
+    watcher = home.watch("--drain")
+    [keeper, *_] = poll(lambda: keepers(home))
+    os.kill(keeper, signal.SIGKILL)
+    assert watcher.wait(60) == 0
+    flag = home.flag()
+    told = (flag["outcome"], flag["exit_code"], home.counts("exp"))
+    assert told in [("failed", 3, (1, 1)), ("lost", None, (0, 0))]
+
+
+def test_the_tmux_server_hangs_at_a_launch(home: Home) -> None:
+    """The request of a watcher that has died meanwhile is fulfilled as well, and changes nothing."""
+    drop(home, "exit 0", "first")
+    home.drain()
+    drop(home)
+    server = home.tmux_server()
+    assert server
+    os.kill(server[0], signal.SIGSTOP)
+    watcher = home.watch()
+    poll(lambda: home.run().journal.exists() and "starting" in home.events())
+    watcher.kill()
+    again = home.watch("--drain")
+    poll(lambda: home.events().count("claimed") == 3)
+    os.kill(server[0], signal.SIGCONT)
+    assert again.wait() == 0
+    assert_kept(home, {"first": 0, "exp": 3})
+
+
+def kill_server(home: Home) -> None:
+    server = home.tmux_server()
+    assert server
+    os.kill(server[0], signal.SIGKILL)
+    poll(lambda: not processes.alive(*server))
+
+
+def kill_keeper(home: Home, name: str = "exp") -> None:
+    told = started(home, name)
+    os.kill(told["keeper_pid"], signal.SIGKILL)
+
+
+# ---- the disk -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_home(make_home: MakeHome, tmp_path: Path) -> Iterator[Home]:
+    """A home on a disk of its own of 4 MB; its codebase lies on another."""
+    root = tmp_path / "home"
+    root.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(root)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("mounting is not permitted here")
+    home = make_home()
+    yield home
+    home.clear()
+    subprocess.run(["umount", str(root)], check=True)
+
+
+@contextlib.contextmanager
+def full(home: Home) -> Iterator[None]:
+    """Not a byte is left on the home's disk meanwhile."""
+    filler = home.root / "filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        for size in (1 << 16, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while file.write(b"x" * size):
+                    pass
+    yield
+    filler.unlink()
+
+
+@contextlib.contextmanager
+def read_only(home: Home) -> Iterator[None]:
+    """Nothing in the outbox can be changed meanwhile, not even what is open."""
+    if not _freeze(home, "+i"):
+        pytest.skip("this filesystem freezes no files")
+    yield
+    assert _freeze(home, "-i")
+
+
+def _freeze(home: Home, how: str) -> bool:
+    return subprocess.run(["chattr", "-R", how, str(home.paths.outbox)], capture_output=True).returncode == 0
+
+
+def drop_in_place(home: Home, command: str, name: str = "exp") -> None:
+    """As `drop`, from the home's own disk."""
+    fresh = home.root / f"{name}.md"
+    fresh.write_text(home.counted(command, name))
+    (home.paths.inbox / f"{name}.md.ready").touch()
+    fresh.rename(home.paths.inbox / fresh.name)
+
+
+@pytest.mark.parametrize("trouble", [full, read_only])
+def test_nothing_can_be_written_when_a_run_ends(
+    small_home: Home, trouble: Callable[[Home], contextlib.AbstractContextManager[None]]
+) -> None:
+    home = small_home
+    drop_in_place(home, LONG)
+    drop_in_place(home, "exit 0", "next")
+    watcher = home.watch("--drain")
+    begun(home)
+    with trouble(home):
+        poll(lambda: home.counts("exp")[1])
+        poll(lambda: "could not be" in watcher.log or keepers(home))
+        time.sleep(0.5)  # in which something wrong could be done
+        assert not home.has_flag()
+        assert watcher.process.poll() is None, watcher.log
+    assert watcher.wait(60) == 0
+    assert_kept(home, {"exp": 3, "next": 0})
+
+
+@pytest.mark.parametrize("trouble", [full, read_only])
+def test_nothing_can_be_written_when_a_drop_comes(
+    small_home: Home, trouble: Callable[[Home], contextlib.AbstractContextManager[None]]
+) -> None:
+    home = small_home
+    (home.root / "later").write_text(home.counted("exit 3"))
+    watcher = home.watch()
+    poll(lambda: "Watching" in watcher.log)
+    poll(lambda: list(home.paths.watchers.glob("*.json")))
+    with trouble(home):
+        (home.root / "later").rename(home.paths.inbox / "exp.md")
+        poll(lambda: "could not be claimed" in watcher.log or "cannot be read now" in watcher.log)
+        assert watcher.process.poll() is None, watcher.log
+        assert home.runs() == []
+    home.flag()
+    watcher.stop()
+    assert_kept(home, {"exp": 3})
+
+
+def test_the_disk_is_full_when_a_watcher_starts(small_home: Home) -> None:
+    """Whether it waits or says so and ends: what lies there stays, and is run when there is room."""
+    home = small_home
+    drop_in_place(home, "exit 3")
+    with full(home):
+        watcher = home.watch()
+        time.sleep(1)
+        watcher.kill()
+    home.drain()
+    assert_kept(home, {"exp": 3})
