@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ajet_inbox.core.blueprint import Blueprint, Level, Mode
+from ajet_inbox.core.reading.parse import read_blueprint
 from tests.core.plain import PLAIN, RUN, document, read, wrong
 
 TIMES = [
