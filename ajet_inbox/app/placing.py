@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -21,9 +22,17 @@ def placed(blueprint: Blueprint, folder: Path | None, dropped_at: Path | None) -
     """`blueprint` with its paths as they are here. `folder` holds what it brought with it, None where it came alone;
     `dropped_at` is where that lay in the inbox."""
     if folder is None:
-        return blueprint
+        return _at_home(blueprint)
     here = rebase(blueprint, str(folder), dropped_at=str(dropped_at) if dropped_at else None)
-    return _with_yaml_beside(here, folder)
+    return _with_yaml_beside(_at_home(here), folder)
+
+
+def _at_home(here: Blueprint) -> Blueprint:
+    """A path that begins with `~` means the home folder of the service's user, who runs the experiment."""
+    fields = ("codebase_dir", "venv_exe", "yaml_path", "result_dir")
+    given = {name: path for name in fields if (path := getattr(here, name)) and path.startswith("~")}
+    # An unknown user behind `~` stays as written, which Path.expanduser would raise for; the check tells of it.
+    return replace(here, **{name: os.path.expanduser(path) for name, path in given.items()})  # noqa: PTH111
 
 
 def _with_yaml_beside(here: Blueprint, folder: Path) -> Blueprint:

@@ -16,7 +16,7 @@ from ajet_inbox.core.retry import Ground
 from ajet_inbox.core.run import Attempt, Run
 
 Verdict = Finished | Retrying
-_STOPPED_AS = {StopCause.CANCELLED: Outcome.CANCELLED, StopCause.PLATEAU: Outcome.PLATEAUED}
+_STOPPED_AS: dict[str, Outcome] = {StopCause.CANCELLED: Outcome.CANCELLED, StopCause.PLATEAU: Outcome.PLATEAUED}
 _Rule = Callable[[Run, Attempt, Policy, datetime], Verdict | None]
 
 
@@ -45,6 +45,21 @@ def _stopped(run: Run, attempt: Attempt, policy: Policy, now: datetime) -> Verdi
     if run.stop is None or run.stop.cause is StopCause.MAX_TIME or _ended_by_itself(attempt):
         return None
     return _by_stop(run.stop, now)
+
+
+def _terminated(run: Run, attempt: Attempt, policy: Policy, now: datetime) -> Verdict | None:
+    """The supervisor was told to end, and the journal does not know of it: the watcher died between the two, or the
+    host was shut down, which tells no reason."""
+    if attempt.exit is None or attempt.exit.cause is not Cause.STOPPED or run.stop is not None:
+        return None
+    if attempt.exit.stop_reason:
+        cause, _, text = attempt.exit.stop_reason.partition(": ")
+        outcome = _STOPPED_AS.get(cause, Outcome.FAILED)
+        return _finished(outcome, cause, text or "It was asked to end.", now)
+    reason = Reason(code="terminated", text="It was told to end by the host, as at a shutdown.")
+    return retry.again(run, Ground.GONE, policy, reason, now) or _finished(
+        Outcome.FAILED, reason.code, reason.text, now
+    )
 
 
 def _out_of_time(run: Run, attempt: Attempt, policy: Policy, now: datetime) -> Verdict | None:
@@ -108,6 +123,7 @@ def _failed(run: Run, attempt: Attempt, policy: Policy, now: datetime) -> Verdic
 
 _RULES: tuple[_Rule, ...] = (
     _stopped,
+    _terminated,
     _out_of_time,
     _never_began,
     _gone,

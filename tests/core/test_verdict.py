@@ -56,6 +56,7 @@ def training(end: Exit | None, seen: Seen | None = None, stop: StopCause | None 
 SHUTDOWN = "completed_shutdown_failed"
 OUT = exit_(143, cause=Cause.MAX_TIME)
 STOPPED = exit_(143, cause=Cause.STOPPED)
+UNTOLD = exit_(143, cause=Cause.STOPPED, stop_reason="cancelled: By me.")
 TRAINED = Seen(observable=True, step=40, total_steps=40, evals=3, last_eval_step=40)
 STEP_0 = Seen(observable=True, evals=1, last_eval_step=0)
 HALF = Seen(observable=True, step=20, total_steps=40, evals=2, last_eval_step=20)
@@ -80,6 +81,8 @@ ENDS = [
     ("out of time, no step", training(OUT, STEP_0), Outcome.FAILED, "no_training_step"),
     ("cancelled", ended(STOPPED, stop=StopCause.CANCELLED), Outcome.CANCELLED, "cancelled"),
     ("cancelled, ended by itself before", ended(exit_(0), stop=StopCause.CANCELLED), Outcome.SUCCEEDED, "completed"),
+    ("stopped, not recorded", ended(UNTOLD), Outcome.CANCELLED, "cancelled"),
+    ("host shut down", ended(STOPPED), Outcome.FAILED, "terminated"),
     ("plateau", training(STOPPED, HALF, StopCause.PLATEAU), Outcome.PLATEAUED, "plateau"),
     ("first step", training(STOPPED, stop=StopCause.FIRST_STEP), Outcome.FAILED, "first_step"),
 ]  # fmt: skip
@@ -107,6 +110,7 @@ AGAIN = [
     ("default generic, after a loss", ended(None), False),
     ("resume with a checkpoint", training(None, Seen(checkpoint=True)), True),
     ("resume without a checkpoint", training(None), False),
+    ("safe, after a shutdown", ended(STOPPED, retry="safe"), True),
     ("no time left", ended(exit_(3), retry="2", max_time_s=60.0), False),
 ]
 
