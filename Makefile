@@ -24,8 +24,8 @@ lint: setup ## style and types
 bench: setup ## runs the benchmarks
 	@for each in bench/bench_*.py; do $(BIN)/python $$each || exit 1; done
 
-docs: setup ## writes the pages that are made from the code
-	@$(BIN)/python -c 'from ajet_inbox.core.settings_write import reference; print(reference(), end="")' > docs/settings.md
+docs: setup ## writes what the pages take from the code
+	@$(BIN)/python scripts/make_docs.py
 
 clean: ## removes what make made; inbox/ and outbox/ stay
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
