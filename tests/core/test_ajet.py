@@ -142,3 +142,13 @@ def test_a_dropped_folder_is_found_where_its_copy_lies() -> None:
     assert (moved.yaml_path, moved.result_dir) == ("/home/outbox/x/work/a.yaml", "/home/outbox/x/work/out")
     elsewhere = Blueprint(codebase_dir="/srv/aj", result_dir="/home/inbox/xy")
     assert rebase(elsewhere, "/home/outbox/x/work", dropped_at="/home/inbox/x") == elsewhere
+
+
+def test_what_commands_and_variables_say_of_the_dropped_folder_is_the_copy_too() -> None:
+    command = "cat '/home/inbox/x/a' --conf=/home/inbox/x; ls /home/inbox/xy /home/inbox/x.md /old/home/inbox/x"
+    dropped = Blueprint(
+        launch_command=command, prepare_command="cd /home/inbox/x/src", env={"A": "/home/inbox/x/a:/home/inbox/x/b"}
+    )
+    moved = rebase(dropped, "/w", dropped_at="/home/inbox/x")
+    assert moved.launch_command == "cat '/w/a' --conf=/w; ls /home/inbox/xy /home/inbox/x.md /old/home/inbox/x"
+    assert (moved.prepare_command, moved.env) == ("cd /w/src", {"A": "/w/a:/w/b"})

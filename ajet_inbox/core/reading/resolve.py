@@ -70,20 +70,27 @@ def rebase(blueprint: Blueprint, work: str, *, dropped_at: str | None = None) ->
     """
     codebase = blueprint.codebase_dir
     base = work if codebase is not None and not _ROOTED.match(codebase) else None
+    place = re.compile(rf"(?<![\w./-]){re.escape(dropped_at)}(?![\w.-])") if dropped_at else None
 
-    def moved(path: str | None) -> str | None:
+    def moved(text: str) -> str:
+        return place.sub(lambda _: work, text) if place else text
+
+    def moved_path(path: str | None) -> str | None:
         if path is None:
             return None
-        path = join(path, work) if base and not _ROOTED.match(path) else path
-        inside = dropped_at and (path == dropped_at or path.startswith(dropped_at + "/"))
-        return work + path[len(dropped_at or "") :] if inside else path
+        return moved(join(path, work) if base and not _ROOTED.match(path) else path)
 
     return replace(
         blueprint,
-        codebase_dir=moved(codebase),
-        venv_exe=moved(blueprint.venv_exe),
-        yaml_path=moved(blueprint.yaml_path),
-        result_dir=moved(blueprint.result_dir),
+        codebase_dir=moved_path(codebase),
+        venv_exe=moved_path(blueprint.venv_exe),
+        yaml_path=moved_path(blueprint.yaml_path),
+        result_dir=moved_path(blueprint.result_dir),
+        launch_command=blueprint.launch_command and moved(blueprint.launch_command),
+        prepare_command=blueprint.prepare_command and moved(blueprint.prepare_command),
+        cleanup_command=blueprint.cleanup_command and moved(blueprint.cleanup_command),
+        services=tuple(replace(each, command=moved(each.command)) for each in blueprint.services),
+        env={name: moved(value) for name, value in blueprint.env.items()},
     )
 
 
