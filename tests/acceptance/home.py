@@ -155,13 +155,12 @@ class Home:
         self.move_in(name, text)
 
     def submit(self, command: str, name: str = "exp", *options: str, **sections: str | None) -> str:
-        """Put a blueprint in by `ajet-inbox submit`; the run's name where a watcher lives, else the drop's name."""
+        """Put a blueprint in by `ajet-inbox submit`; the name that its run gets, unless that is taken."""
         source = self.root.parent / f"{name}.md"
         source.write_text(self.blueprint(command, name, **sections))
-        done = self.ajet("submit", str(source), *options, "--json")
+        done = self.ajet("submit", str(source), *options)
         assert done.returncode == 0, done.stderr
-        document = json.loads(done.stdout)
-        return str(document["run"] or document["name"])
+        return name
 
     # ---- the command ------------------------------------------------------------------------------------------------
 
