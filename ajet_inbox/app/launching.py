@@ -15,6 +15,7 @@ from ajet_inbox.core.paths import RunPaths
 from ajet_inbox.core.run import Attempt, Run
 from ajet_inbox.core.settings import Autokill, Settings
 from ajet_inbox.core.training.ajet import strip_autokill
+from ajet_inbox.edge.deliver import may_deliver
 from ajet_inbox.edge.files import Unreadable, copy_tree, list_names
 from ajet_inbox.edge.launch import Launch, render_launch
 
@@ -35,8 +36,13 @@ def prepare(run: Run, paths: RunPaths, settings: Settings) -> Reason | None:
     result_dir = placed_run(run, paths).result_dir
     if result_dir is not None:
         with contextlib.suppress(OSError):  # a courtesy: the check has told what is wrong with it
-            Path(result_dir).mkdir(parents=True, exist_ok=True)
+            _make_result_dir(Path(result_dir))
     return None
+
+
+def _make_result_dir(folder: Path) -> None:
+    if may_deliver(folder) is None:
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def order(

@@ -192,11 +192,13 @@ def _block(fleet: Fleet, run: Run, reason: Reason, now: datetime) -> Decision:
     """The run waits, others go first; after `world_wait` it is rejected, unless another host may still take it."""
     before = fleet.blocked.get(run.name)
     since = before.since if before else now
-    if now - since >= timedelta(seconds=fleet.policy.world_wait_s) and not fleet.peers:
+    end = since + timedelta(seconds=fleet.policy.world_wait_s)
+    if now >= end and not fleet.peers:
         return take(fleet, run, "reject", _rejected(reason, now))
     if before and now < before.again_at:
         return fleet, ()
-    again_at = now + timedelta(seconds=fleet.policy.look_again_s)
+    later = now + timedelta(seconds=fleet.policy.look_again_s)
+    again_at = min(later, end) if now < end else later
     blocked = Blocked(code=reason.code, why=reason.text, since=since, again_at=again_at)
     return replace(fleet, blocked={**fleet.blocked, run.name: blocked}), ()
 
