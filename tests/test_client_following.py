@@ -16,8 +16,11 @@ from ajet_inbox.app.client.waiting import by_key, by_name, wait
 from ajet_inbox.app.errors import NoSuchRun, UserError
 from ajet_inbox.app.identity import myself
 from ajet_inbox.cli.terminal import Harmless
+from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.lifecycle import Outcome
 from ajet_inbox.core.paths import HomePaths
+from ajet_inbox.edge import intake
+from ajet_inbox.edge.intake import Arrival
 from tests.cli_home import (
     AT,
     add_run,
@@ -192,3 +195,16 @@ def test_no_bytes_leave_a_command_to_the_terminal(data: bytes) -> None:
 
 def test_a_live_sign_is_what_watchers_write() -> None:
     assert live_sign().host == myself().host
+
+
+def test_a_name_is_waited_for_while_its_drop_is_on_its_way(home: HomePaths) -> None:
+    """`submit`, then `wait`: the watcher may not have made a run of it yet."""
+    (home.inbox / "new one.md").write_text("# a blueprint")
+    finder = by_name(home, "new_one")
+    assert finder() is None
+    intake.claim(home, myself(), "0123456789ab", Arrival(name="new one.md", kind=DropKind.FILE, submitted_at=AT))
+    assert finder() is None, "it has been taken out of the inbox and is no run yet"
+    add_run(home, "new_one")
+    assert finder() == "new_one"
+    with pytest.raises(NoSuchRun):
+        by_name(home, "another")

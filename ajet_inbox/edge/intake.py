@@ -228,6 +228,20 @@ def _candidates(name: str) -> Iterator[str]:
         number += 1
 
 
+def arrivals(home: HomePaths) -> list[Arrival]:
+    """The drops that have been taken out of the inbox and are no runs yet."""
+    found = (_arrival(home.intake / name) for name in list_names(home.intake))
+    return [arrival for arrival in found if arrival is not None]
+
+
+def _arrival(folder: Path) -> Arrival | None:
+    data = read_regular(folder / _ARRIVAL, _MARK_BYTES)
+    try:
+        return None if isinstance(data, Unreadable) else msgspec.json.decode(data, type=Arrival)
+    except msgspec.MsgspecError:
+        return None
+
+
 def abandoned(home: HomePaths) -> list[tuple[str, Owner]]:
     """The intake folders that there are, by name, with their owners; what is not ours is left out."""
     found = ((name, _owner_of(name)) for name in list_names(home.intake))

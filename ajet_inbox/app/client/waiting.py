@@ -12,9 +12,11 @@ from msgspec import Struct
 from ajet_inbox.app.client.states import RunState, earliest, ended_as, find, read, run_names
 from ajet_inbox.app.client.watchers import Watchers
 from ajet_inbox.app.errors import NoSuchRun, UserError
+from ajet_inbox.core.drops import is_ignored, run_slug
 from ajet_inbox.core.lifecycle import Outcome
 from ajet_inbox.core.paths import FLAG, HomePaths
 from ajet_inbox.edge.files import Unreadable, list_names, read_regular
+from ajet_inbox.edge.intake import arrivals
 
 POLL_S = 0.2
 _WATCHERS_EVERY_S = 2.0
@@ -52,13 +54,27 @@ class Search:
 
 
 def by_name(home: HomePaths, name: str) -> Finder:
-    """A run that exists.
+    """The run of this name: one that exists, or that a drop on its way will become.
 
     Raises:
-        NoSuchRun: it does not.
+        NoSuchRun: there is neither; the finder raises it, too, where the drop became another run.
     """
-    find(home, name)
-    return lambda: name
+
+    def finder() -> str | None:
+        if name in run_names(home):
+            return name
+        if _is_on_its_way(home, name):
+            return None
+        return find(home, name).run  # it may have arrived between the two looks
+
+    finder()
+    return finder
+
+
+def _is_on_its_way(home: HomePaths, name: str) -> bool:
+    """Whether a drop that gives a run of this name lies in the inbox, or has been taken out of it."""
+    dropped = (*list_names(home.inbox), *(arrival.name for arrival in arrivals(home)))
+    return any(run_slug(each) == name for each in dropped if not is_ignored(each))
 
 
 def by_key(home: HomePaths, key: str) -> Finder:
