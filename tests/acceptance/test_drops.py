@@ -147,6 +147,15 @@ def test_a_key_is_used_once(home: Home) -> None:
     assert home.counts() == (2, 2)
 
 
+def test_of_drops_that_come_together_with_one_key_one_runs(home: Home) -> None:
+    for name in ("a", "b", "c"):
+        home.mark_and_move_in(f"{name}.md", home.counted("true", name), "key: same\n")
+    home.drain()
+    outcomes = [home.flag(name)["outcome"] for name in ("a", "b", "c")]
+    assert outcomes == ["succeeded", "rejected", "rejected"]
+    assert home.counts() == (1, 1)
+
+
 def test_a_duplicate_is_rejected_while_the_first_is_unfinished(home: Home) -> None:
     text = home.counted("until [ -e go ]; do sleep 0.05; done")
     home.move_in("exp.md", text)
@@ -264,13 +273,16 @@ def test_what_is_no_plain_file_is_refused_unread(home: Home) -> None:
     (inbox / "trap").mkdir()
     (inbox / "trap" / "blueprint.md").write_text(home.counted("true"))
     (inbox / "trap" / "link").symlink_to(secret)
+    (inbox / "bait").mkdir()
+    (inbox / "bait" / "blueprint.md").symlink_to(secret)
     with listening(inbox / "socket.md"):
         home.drain()
-    refused = {run: home.flag(run) for run in ("link", "fifo", "large", "vast", "trap", "socket")}
+    refused = {run: home.flag(run) for run in ("link", "fifo", "large", "vast", "trap", "bait", "socket")}
     assert {(flag["outcome"], flag["reason"]["code"]) for flag in refused.values()} == {("rejected", "unreadable")}
     told = {run: flag["reason"]["text"] for run, flag in refused.items()}
     assert "symbolic link" in told["link"]
     assert "symbolic link" in told["trap"]
+    assert "symbolic link" in told["bait"]
     assert "FIFO" in told["fifo"]
     assert "socket" in told["socket"]
     assert "1 MiB" in told["large"] or "1048576" in told["large"], told["large"]
@@ -355,6 +367,14 @@ def test_a_run_goes_on_while_the_inbox_is_missing(home: Home) -> None:
     poll(lambda: inbox_is_missing(home))
     (home.code / "go").touch()
     assert home.flag()["outcome"] == "succeeded"
+
+
+def test_a_run_folder_that_somebody_removes_harms_no_other(home: Home) -> None:
+    home.mark_and_move_in("exp.md", home.counted('rm -rf "$(dirname "$AJET_INBOX_DROP")"; sleep 0.5'))
+    home.mark_and_move_in("next.md", home.counted("true", "next"), "priority: -1")
+    home.drain()
+    assert home.flag("next")["outcome"] == "succeeded"
+    assert home.order() == ["exp", "next"]
 
 
 def test_many_drops_at_once(make_home: MakeHome) -> None:

@@ -49,16 +49,22 @@ def test_a_signal_is_named(home: Home) -> None:
 
 
 STEPS = 'for n in 1 2 3; do echo "step:$n - actor/pg_loss:0.1 - critic/score/mean:0.5"; done; '
-EVALUATION = 'echo "step:2 - val-core/x/reward/mean@1:0.5"; '
+BAR = 'printf "Training Progress: 100%%|##########| 3/3 [00:09<00:00, 3.00s/it]\\n"; '
+EVALUATED = (
+    "echo \"{'global_steps': 3, 'pass_n': 1, 'total_tasks': 10, 'task_pass_rate@1': 0.5}\" >>$AJET_INBOX_RUN.txt; "
+)
 
-# name: (mode, command, outcome, code of the reason); each reaches its limit of 2 s or ends by itself
+# name: (mode, command, outcome, code of the reason); each reaches its limit of 3 s or ends by itself
 TIMES: dict[str, tuple[str, str, str, str]] = {
     "generic": ("generic", "sleep 100", "failed", "max_time"),
     "stubborn": ("generic", "trap '' TERM; while true; do sleep 1; done", "failed", "max_time"),
     "trained": ("classic", STEPS + "sleep 100", "timed_out", "no_evaluation"),
+    "evaluated": ("classic", STEPS + EVALUATED + "sleep 100", "timed_out", "max_time"),
     "blind": ("classic", "sleep 100", "timed_out", "no_evaluation"),
     "never_trained": ("classic", 'echo "step:0 - val/x:0.1"; sleep 100', "failed", "no_training_step"),
     "trained_well": ("classic", STEPS, "succeeded", "completed"),
+    "shut_down_badly": ("classic", STEPS + BAR + EVALUATED + "exit 1", "succeeded", "completed_shutdown_failed"),
+    "incomplete": ("classic", STEPS + BAR + "exit 1", "failed", "exit_code"),
     "did_nothing": ("classic", 'echo "step:0 - val/x:0.1"', "failed", "no_training_step"),
     "in_time": ("generic", "sleep 0.5", "succeeded", "completed"),
 }
@@ -67,7 +73,9 @@ TIMES: dict[str, tuple[str, str, str, str]] = {
 def test_the_time_limit(make_home: MakeHome) -> None:
     home = make_home(slots=slots(len(TIMES)), limits={"grace": "500 ms"})
     for name, (mode, command, *_) in TIMES.items():
-        text = home.blueprint(command, name, mode=mode, gpus="0", max_time="2 seconds")
+        conf = f"ajet: {{trainer_common: {{val_print_to_markdown_file_path: {name}.txt}}}}\n"
+        (home.code / f"{name}.yaml").write_text(conf)
+        text = home.blueprint(command, name, mode=mode, gpus="0", max_time="3 seconds", yaml_path=f"{name}.yaml")
         home.move_in(f"{name}.md", text)
     home.drain()
     assert {name: told(home, name)[:2] for name in TIMES} == {name: case[2:] for name, case in TIMES.items()}
