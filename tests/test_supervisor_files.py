@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -13,7 +15,7 @@ import pytest
 
 from ajet_inbox.core import attempt
 from ajet_inbox.core.attempt import AttemptSpec, Exit, Fate, Started, StopSignal
-from ajet_inbox.supervisor import command, files, keeper, proc, tree, watch
+from ajet_inbox.supervisor import command, files, proc, records, refused, tree, watch
 from ajet_inbox.supervisor.leftovers import Leftovers, is_daemon
 from ajet_inbox.supervisor.spec import Spec
 
@@ -29,21 +31,37 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_both_sides_use_the_same_words() -> None:
     assert [getattr(files, name) for name in NAMES] == [getattr(attempt, name) for name in NAMES]
     assert tree.TAG == attempt.TAG
-    assert {keeper.NOT_STARTED, watch.MAX_TIME, watch.STOPPED} == set(attempt.Cause)
+    assert {refused.NOT_STARTED, watch.MAX_TIME, records.STOPPED} == set(attempt.Cause)
     assert {tree.ENDED, tree.TERMINATED, tree.KILLED, tree.ALIVE} == set(Fate)
 
 
 @pytest.mark.parametrize("first", StopSignal)
 def test_a_spec_arrives_whole(folder: Path, first: StopSignal) -> None:
+    env = {"N": "字\n", "RAW": "\udcff=", "EMPTY": ""}
     told = AttemptSpec(
-        attempt_id="a", env={"N": "字\n"}, lock="/l", gpu_locks=("/g",), limit_s=1.5, grace_s=2, stop_signal=first
+        attempt_id="a", env=env, lock="/l", gpu_locks=("/g", "/h"), limit_s=1.5, grace_s=2, stop_signal=first
     )
-    (folder / files.SPEC).write_bytes(msgspec.json.encode(told))
+    (folder / files.SPEC).write_bytes(attempt.spec_bytes(told))
     got = vars(Spec())
     assert got.pop("stop_signals") == {"SIGTERM": [signal.SIGTERM], "SIGINT": [signal.SIGINT, signal.SIGTERM]}[first]
-    want = msgspec.json.decode(msgspec.json.encode(told))
+    assert got.pop("env") == {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+    want = msgspec.structs.asdict(told)
     assert want.pop("stop_signal") == first
-    assert got == want
+    assert want.pop("env") == env
+    assert got == {**want, "gpu_locks": ["/g", "/h"]}
+
+
+def test_a_spec_may_have_no_limit_no_gpus_and_no_environment(folder: Path) -> None:
+    (folder / files.SPEC).write_bytes(attempt.spec_bytes(AttemptSpec(attempt_id="a", env={}, lock="/l")))
+    got = Spec()
+    assert (got.limit_s, got.gpu_locks, got.env) == (None, [], {})
+
+
+def test_no_value_of_the_environment_can_say_more_than_itself(folder: Path) -> None:
+    told = AttemptSpec(attempt_id="a", env={"N": "1\0lock=/other", "M": "lock=/other"}, lock="/l", limit_s=2)
+    (folder / files.SPEC).write_bytes(attempt.spec_bytes(told))
+    got = Spec()
+    assert (got.lock, got.limit_s, got.env) == ("/l", 2.0, {b"N": b"1", b"M": b"lock=/other"})
 
 
 @pytest.mark.parametrize(("name", "record"), [("exit.json", Exit), ("started.json", Started)])
@@ -51,12 +69,35 @@ def test_every_field_is_written(folder: Path, name: str, record: type[msgspec.St
     """Through the real thing: a field that only one side knows would be lost in silence."""
     (folder / "launch.sh").write_text("exit 3")
     told = AttemptSpec(attempt_id="a", env={}, lock=str(folder / "lock"))
-    (folder / files.SPEC).write_bytes(msgspec.json.encode(told))
-    run = [sys.executable, "-m", "ajet_inbox.supervisor"]
+    (folder / files.SPEC).write_bytes(attempt.spec_bytes(told))
+    run = [sys.executable, "-c", "from ajet_inbox.supervisor.keeper import main; main()"]
     subprocess.run(run, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}, check=True, timeout=20)
     written = msgspec.json.decode((folder / name).read_bytes())
     assert written.keys() == set(record.__struct_fields__)
     msgspec.convert(written, record)
+
+
+HOSTS = ["node-1", "", 'a"b', "a\\b\\", "a\n\t\0b", "字", "\U0001f600", "}, {"]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_any_text_can_be_recorded(folder: Path, host: str) -> None:
+    record: dict[str, str | int | float] = {"host": host, "pid": 7, "monotonic": 1234.5}
+    assert files.create("it", record)
+    assert records.read("it") == record
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai", "Asia/Kolkata", "America/St_Johns", "<-0930>9:30"])
+def test_times_carry_their_offset(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        before, told, after = time.time(), datetime.fromisoformat(files.now()), time.time()
+        assert before - 0.001 <= told.timestamp() <= after
+        assert told.utcoffset() == datetime.now().astimezone().utcoffset()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 RACE = """
@@ -79,7 +120,7 @@ def test_one_of_many_creates(folder: Path) -> None:
         racer.stdin = None
     said = {racer.pid: racer.communicate(timeout=30)[0].strip() for racer in racers}
     assert sorted(said.values()) == [b"False"] * 7 + [b"True"]
-    assert said[files.read("it")["by"]] == b"True"
+    assert said[records.read("it")["by"]] == b"True"
     assert [path.name for path in folder.iterdir()] == ["it"]
 
 
@@ -128,13 +169,11 @@ def test_known_daemons(line: list[str], daemon: bool) -> None:
 # ---- leftovers over time, as data ---------------------------------------------------------------------------------
 
 
-def process(cpu_s: float, *, state: str = "S", age_s: float = 1000.0) -> proc.Process:
-    """A process as the kernel would show it; its pid is one that no process can have."""
-    ticks = proc.TICKS_PER_S
-    cpu = round(cpu_s * ticks)
-    own = proc.read(os.getpid())
-    assert own
-    born = round(own.start_time + proc.age(own) * ticks - age_s * ticks)
+def process(cpu_s: float, *, state: str = "S", age_s: float | None = None) -> proc.Process:
+    """A process as the kernel would show it, as old as the machine; its pid is one that no process can have."""
+    cpu = round(cpu_s * proc.TICKS_PER_S)
+    now_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+    born = 0 if age_s is None else round((now_s - age_s) * proc.TICKS_PER_S)
     return proc.Process(f"99999999 (left) {state} 1 1 1 0 -1 0 0 0 0 0 {cpu} 0 0 0 20 0 1 0 {born} 0")
 
 

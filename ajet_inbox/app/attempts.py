@@ -96,7 +96,7 @@ class Attempts:
         order.folder.mkdir(parents=True, exist_ok=True)
         for name, text in order.scripts.items():
             write_quick(order.folder / name, text)
-        write_quick(order.folder / files_of.SPEC, msgspec.json.encode(order.spec))
+        write_quick(order.folder / files_of.SPEC, files_of.spec_bytes(order.spec))
 
     async def _show(self, attempt_id: str, folder: Path, session: str, *, again: bool) -> Trouble | None:
         """Start a supervisor in the attempt's session, or, again, in a new window of it."""

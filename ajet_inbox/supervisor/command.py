@@ -1,17 +1,15 @@
-"""launch.sh, as started by this supervisor or by one that has died since."""
+"""launch.sh, as started by this supervisor."""
 
 from __future__ import annotations
 
 import os
-import signal
 import time
-from contextlib import suppress
 
-from ajet_inbox.supervisor import files, proc, tree
+from ajet_inbox.supervisor import files, proc, signal, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     from ajet_inbox.supervisor.spec import Spec
 
@@ -22,12 +20,16 @@ CLEANUP = "cleanup"
 _NOT_EXECUTED = 127
 
 
+class Taken(Exception):
+    """The attempt was begun, or even ended, by another supervisor."""
+
+
 class Gone(Exception):
     """The attempt was begun on another host or before a reboot, so its end cannot be seen from here."""
 
 
-class Taken(Exception):
-    """The attempt was begun, or even ended, by another supervisor."""
+class Stopped(Exception):
+    """The attempt was asked to end before it was begun."""
 
 
 class Child:
@@ -63,7 +65,8 @@ def _become_script(spec: Spec, arguments: list[str], gate: int, release: int) ->
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)  # ignored ones would stay so in all that the command starts
         if os.read(gate, 1):
-            os.execve(SHELL, ["bash", SCRIPT, *arguments], {**spec.env, tree.TAG: spec.attempt_id})  # noqa: S606
+            tag = {tree.TAG.encode(): spec.attempt_id.encode()}
+            os.execve(SHELL, ["bash", SCRIPT, *arguments], {**spec.env, **tag})  # noqa: S606
     except BaseException as error:
         os.write(2, f"{SHELL} could not be started: {error}\n".encode())
     os._exit(_NOT_EXECUTED)
@@ -88,10 +91,12 @@ class Reaper:
 
     def status(self, pid: int) -> int | None:
         """How the watched child `pid` ended, as waitpid has it; None while it lives."""
-        with suppress(ChildProcessError):
+        try:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] in self._statuses and self._statuses[ended[0]] is None:  # not an orphan that got the number
                     self._statuses[ended[0]] = ended[1]
+        except ChildProcessError:
+            pass
         return self._statuses[pid]
 
     def alone(self) -> bool:
@@ -138,9 +143,11 @@ class OwnCommand:
             child.withdraw()
             raise Taken
         child.let_go()
-        with suppress(OSError):  # only now, for it takes 10 ms: what a power cut forgets had not done anything yet
+        try:  # only now, for it takes 10 ms: what a power cut forgets had not done anything yet
             files.settle(files.STARTED)
             files.settle(".")
+        except OSError:
+            pass
 
     def ended(self) -> bool:
         """Whether launch.sh has ended."""
@@ -155,7 +162,7 @@ class OwnCommand:
         status = self._reaper.status(self.identity[0])
         return (None, None) if status is None else exit_code(status)
 
-    def _record(self, spec: Spec) -> dict[str, Any]:
+    def _record(self, spec: Spec) -> dict[str, str | int | float]:
         keeper = proc.read(os.getpid())
         assert keeper is not None, "this very process"
         return {
@@ -169,39 +176,3 @@ class OwnCommand:
             "started_at": self.started_at,
             "monotonic": self.begun,
         }
-
-
-class AdoptedCommand:
-    """launch.sh as begun by a supervisor that died: seen by its identity, its exit code known from its own file."""
-
-    adopted = True
-
-    def __init__(self) -> None:
-        """Takes the attempt over.
-
-        Raises:
-            Gone: it was begun elsewhere.
-            Taken: the supervisor that began it lives.
-        """
-        started = files.read(files.STARTED)
-        if started["boot_id"] != proc.boot_id():
-            raise Gone(f"it was begun at {started['started_at']} on {started['host']}, on another boot than this")
-        if proc.alive(started["keeper_pid"], started["keeper_start_time"]):
-            raise Taken
-        self.identity: tuple[int, int] = (started["pid"], started["start_time"])
-        self.started_at: str = started["started_at"]
-        self.begun: float = started["monotonic"]
-        self.pidfd = proc.open_pidfd(*self.identity)
-
-    def ended(self) -> bool:
-        """Whether launch.sh has ended."""
-        return not proc.alive(*self.identity)
-
-    def alone(self) -> bool:
-        """Never certain: what lost its parent before the adoption was given to another reaper."""
-        return False
-
-    def result(self) -> tuple[int | None, int | None]:
-        """The exit code that launch.sh left, if it came to that."""
-        status = files.status()
-        return (status[0] if status else None), None

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 import os
+import time
 
-TYPE_CHECKING = False  # what type checkers take for true, without the cost of importing `typing`
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping
 
-SPEC = "spec.json"
+SPEC = "spec"
 STARTED = "started.json"
 HEARTBEAT = "heartbeat"
 STOP = "stop.json"
@@ -22,26 +21,36 @@ CONSOLE = "console.log"
 
 def now() -> str:
     """The time as contract section 3 wants it: ISO 8601 with offset."""
-    return datetime.datetime.now().astimezone().isoformat(timespec="milliseconds")
+    seconds = time.time()
+    local = time.localtime(seconds)
+    offset = time.strftime("%z", local)
+    moment = time.strftime("%Y-%m-%dT%H:%M:%S", local)
+    return f"{moment}.{int(seconds % 1 * 1000):03}{offset[:3]}:{offset[3:5]}"
 
 
-def read(name: str) -> Any:
-    """The value in the JSON file `name`.
+def fields(name: str) -> dict[bytes, list[bytes]]:
+    """The values of each field in a file of NAME=VALUE, each ended by a zero byte, as in /proc/PID/environ.
 
     Raises:
-        FileNotFoundError: there is none.
-        ValueError: it holds something else.
+        OSError: it cannot be read.
     """
-    with open(name, encoding="utf-8") as file:
-        return json.load(file)
+    with open(name, "rb") as file:
+        rows = file.read().split(b"\0")
+    found: dict[bytes, list[bytes]] = {}
+    for row in rows:
+        field, _, value = row.partition(b"=")
+        found.setdefault(field, []).append(value)
+    return found
 
 
-def create(name: str, value: object) -> bool:
-    """Makes `name` hold `value` unless it exists; True for the one caller, of all that race, who made it.
+def create(name: str, record: Mapping[str, str | int | float]) -> bool:
+    """Makes `name` hold `record` as JSON unless it exists; True for the one caller, of all that race, who made it.
 
     It is durable only after `settle`.
     """
-    draft = _draft(name, value)
+    draft = f"{name}.{os.getpid()}"
+    with open(draft, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(_json(record))
     try:
         os.link(draft, name)
     except FileExistsError:
@@ -51,12 +60,14 @@ def create(name: str, value: object) -> bool:
     return True
 
 
-def write(name: str, value: object) -> None:
-    """Makes `name` hold `value`, at once and durably."""
-    draft = _draft(name, value)
-    settle(draft)
-    os.replace(draft, name)
-    settle(".")
+def _json(record: Mapping[str, str | int | float]) -> str:
+    """All that is needed of `json` before the start."""
+    members = (f'"{name}": {_quoted(value) if isinstance(value, str) else value}' for name, value in record.items())
+    return "{" + ", ".join(members) + "}"
+
+
+def _quoted(text: str) -> str:
+    return '"' + "".join(f"\\u{ord(c):04x}" if c < " " or c in '"\\' else c for c in text) + '"'
 
 
 def settle(name: str) -> None:
@@ -100,10 +111,3 @@ def folder_lost() -> bool:
         return os.stat(".").st_nlink == 0
     except OSError:
         return True
-
-
-def _draft(name: str, value: object) -> str:
-    draft = f"{name}.{os.getpid()}"
-    with open(draft, "w", encoding="utf-8") as file:
-        json.dump(value, file)
-    return draft

@@ -1,12 +1,11 @@
 """Host-wide locks: one for whoever supervises an attempt, one for each of its GPUs (contract section 1)."""
-# ruff: noqa: PTH123
+# ruff: noqa: PTH123, SIM105
 
 from __future__ import annotations
 
 import fcntl
 import os
 import time
-from contextlib import suppress
 
 PATIENCE_S = 5.0  # the former holder may be a supervisor that has written exit.json and is about to end
 _RETRY_S = 0.02
@@ -63,8 +62,10 @@ def _open(path: str) -> int:
         return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    with suppress(PermissionError):  # another user was faster
+    try:
         os.fchmod(fd, 0o666)
+    except PermissionError:  # another user was faster
+        pass
     return fd
 
 

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
+
+from ajet_inbox.supervisor import signal
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 

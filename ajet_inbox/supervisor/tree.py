@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import time
 
-from ajet_inbox.supervisor import proc
+from ajet_inbox.supervisor import proc, signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
 TAG = "AJET_INBOX_ATTEMPT_ID"
 KILL_PATIENCE_S = 10.0  # a killed process that is still there after this hangs in the kernel
+_STOP_SIGNALS: dict[str, list[int]] = {"SIGTERM": [signal.SIGTERM], "SIGINT": [signal.SIGINT, signal.SIGTERM]}
 _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.2
 
@@ -92,7 +92,7 @@ def _with_descendants(seeds: list[Process], table: dict[int, Process]) -> list[P
 
 def stop_signals(first: str) -> list[int]:
     """What is sent within the grace, in order. What ignores INT, as background jobs of shells do, still gets a TERM."""
-    return [signal.Signals[first]] if first == "SIGTERM" else [signal.Signals[first], signal.SIGTERM]
+    return _STOP_SIGNALS[first]
 
 
 class Sweep:

@@ -8,8 +8,8 @@ import os
 import time
 from contextlib import suppress
 
-from ajet_inbox.supervisor import files
-from ajet_inbox.supervisor.command import CLEANUP, CLEANUP_SCRIPT, AdoptedCommand, Child, OwnCommand, Reaper, exit_code
+from ajet_inbox.supervisor import files, records
+from ajet_inbox.supervisor.command import CLEANUP, CLEANUP_SCRIPT, Child, OwnCommand, Reaper, exit_code
 from ajet_inbox.supervisor.leftovers import Leftovers
 from ajet_inbox.supervisor.tree import ALIVE, Sweep, Tree
 
@@ -17,12 +17,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ajet_inbox.supervisor.adopted import AdoptedCommand
     from ajet_inbox.supervisor.bell import Bell
     from ajet_inbox.supervisor.locks import Locks
     from ajet_inbox.supervisor.spec import Spec
 
 MAX_TIME = "max_time"
-STOPPED = "stopped"
 _LOOK_S = 0.2  # between two looks at what the command left: each reads all of /proc
 
 
@@ -60,7 +60,7 @@ class Watch:
                 "signal": number,
                 "stage": status[1] if status else None,
                 "cause": cause,
-                "stop_reason": stop_reason() if cause == STOPPED else None,
+                "stop_reason": records.stop_reason() if cause == records.STOPPED else None,
                 "error": error,
                 "started_at": self._command.started_at,
                 "command_ended_at": self._command_ended_at,
@@ -77,7 +77,7 @@ class Watch:
             if self._command_ended() and not self._at_work():
                 return None
             if self._bell.stop_asked:
-                return STOPPED
+                return records.STOPPED
             if time.monotonic() >= self._deadline:
                 return MAX_TIME
             self._pause(min(self._deadline, self._next_look) if self._leftovers else self._deadline)
@@ -158,19 +158,8 @@ class Watch:
         """Writes exit.json, however long it takes: without it nobody would ever learn the end."""
         while not files.folder_lost():
             try:
-                files.write(files.EXIT, record)
+                records.write(files.EXIT, record)
             except OSError:  # a full disk, a stalled mount
                 self._pause(time.monotonic() + self._spec.beat_s)
             else:
                 return
-
-
-def stop_reason() -> str | None:
-    """Why the attempt is to be stopped; None where it was a signal alone, as when the host shuts down."""
-    try:
-        reason = str(files.read(files.STOP)["reason"])
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return f"asked for by an unreadable stop.json: {error}"
-    return reason.encode(errors="replace").decode()

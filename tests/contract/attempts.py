@@ -66,11 +66,11 @@ class Attempt:
             (self.folder / name).write_text(text)
         fields: dict[str, Any] = {"env": ENV, **QUICK, **spec}
         told = AttemptSpec(attempt_id=self.id, lock=str(neutral.lock_path(runtime, self.id)), **fields)
-        (self.folder / files.SPEC).write_bytes(msgspec.json.encode(told))
+        (self.folder / files.SPEC).write_bytes(files.spec_bytes(told))
 
     def supervise(self, prefix: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
         """A supervisor without a terminal, as systemd or a test would start it."""
-        keeper = neutral.program(self.runtime, "ajet-keeper", "ajet_inbox.supervisor")
+        keeper = neutral.supervisor(self.runtime)
         with self._complaints.open("a") as complaints:
             started = subprocess.Popen(
                 [*prefix, *keeper.argv],

@@ -93,8 +93,8 @@ def test_an_experiment_that_kills_by_name_does_not_find_us(home: Path) -> None:
 
 
 def test_an_attempts_command_lines_hold_no_path(home: Path) -> None:
-    lines = neutral.program(neutral.runtime_dir(home), "ajet-keeper", "ajet_inbox.supervisor").argv
-    assert lines == ("ajet-keeper", "-SP", "-m", "ajet_inbox.supervisor")
+    lines = neutral.supervisor(neutral.runtime_dir(home)).argv
+    assert lines == ("ajet-keeper", "-SP", "-c", "from ajet_inbox.supervisor.keeper import main; main()")
 
 
 PROBE = """

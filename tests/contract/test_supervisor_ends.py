@@ -131,10 +131,10 @@ def test_where_nothing_can_be_written_nothing_is_run(make: Make) -> None:
     assert not (attempt.codebase / "begun").exists()
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"attempt_id": 1', '{"attempt_id": "a"}'])
+@pytest.mark.parametrize("text", [None, "", "[]", "{}", "attempt_id", "attempt_id=a\0lock=/\0", "\0=\0\0"])
 def test_a_spec_that_says_nothing_is_complained_about(make: Make, text: str | None) -> None:
     attempt = make("true")
-    (attempt.folder / "spec.json").unlink() if text is None else (attempt.folder / "spec.json").write_text(text)
+    (attempt.folder / "spec").unlink() if text is None else (attempt.folder / "spec").write_text(text)
     keeper = attempt.supervise()
     assert keeper.wait(10) == 1
     assert attempt.complaints().count("\n") == 1
@@ -173,7 +173,10 @@ def test_the_command_line_tells_nothing(make: Make) -> None:
     keeper = attempt.supervise()
     poll((attempt.codebase / "ready").exists)
     lines = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in (keeper.pid, attempt.started().pid)]
-    assert lines == [b"ajet-keeper\0-SP\0-m\0ajet_inbox.supervisor\0", b"bash\0launch.sh\0"]
+    assert lines == [
+        b"ajet-keeper\0-SP\0-c\0from ajet_inbox.supervisor.keeper import main; main()\0",
+        b"bash\0launch.sh\0",
+    ]
     assert Path(f"/proc/{keeper.pid}/comm").read_text() == "keeper\n"
 
 
@@ -184,4 +187,4 @@ def test_start_up_is_short() -> None:
     shown = subprocess.run(
         [sys.executable, "-S", "-c", code], cwd=root, capture_output=True, text=True, check=True, timeout=20
     ).stdout.split()
-    assert not {"typing", "pathlib", "subprocess", "dataclasses", "asyncio", "socket", "inspect"} & set(shown)
+    assert not {"enum", "re", "signal", "json", "contextlib", "typing", "pathlib", "subprocess"} & set(shown)
