@@ -120,6 +120,17 @@ def test_again_changes_nothing(tmp_path: Path) -> None:
     assert names(tmp_path) == DELIVERED
 
 
+def test_what_a_crash_left_half_written_goes_away(tmp_path: Path) -> None:
+    (tmp_path / "plots").mkdir()
+    torn, theirs = ".aj-0123456789abcdef.tmp", ".aj-notes.tmp"
+    for folder in (tmp_path, tmp_path / "plots"):
+        (folder / torn).write_text("hal")
+        (folder / theirs).touch()
+    deliver(tmp_path, FILES, FLAG)
+    assert names(tmp_path) == [theirs, *DELIVERED]
+    assert names(tmp_path / "plots") == [theirs, "reward.svg"]
+
+
 def test_what_the_experiment_wrote_is_kept(tmp_path: Path) -> None:
     (tmp_path / "finish.flag").write_text("run: exp\nstatus: done\n")
     (tmp_path / "metrics.csv").write_text("step,loss\n")

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ajet_inbox.core.paths import DELIVERED, FLAG
-from ajet_inbox.edge.files import fsync_dir, list_names, move_aside, read_regular, write_atomic
+from ajet_inbox.edge.files import fsync_dir, list_names, move_aside, read_regular, remove_torn, write_atomic
 
 # Lines that finish.flag shares with that of no other run, nor of a later run of the same drop.
 _IDENTITY = (b"run: ", b"drop_sha256: ", b"finished_at: ")
@@ -73,6 +73,7 @@ def deliver(result_dir: Path, files: Iterable[tuple[str, bytes]], flag: bytes) -
         OSError: not all is there, and so no flag of ours.
     """
     _make_folder(result_dir)
+    remove_torn(result_dir)
     for name, data in files:
         first, *rest = name.split("/")
         if first not in DELIVERED:
@@ -99,6 +100,7 @@ def _make_own_folder(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir():
         move_aside(folder, _EXPERIMENT)
         _make_folder(folder)
+    remove_torn(folder)
 
 
 def _put(path: Path, data: bytes) -> None:

@@ -30,7 +30,7 @@ def assert_told_once(home: Home, name: str) -> None:
     flag, state = home.flag(name), home.state(name)
     assert (state["state"], state["outcome"], state["exit_code"]) == ("finished", flag["outcome"], flag["exit_code"])
     delivered = names(home.results / name)
-    assert not [each for each in delivered if ".stale" in each or ".experiment" in each], delivered
+    assert not [each for each in delivered if ".stale" in each or ".experiment" in each or each[0] == "."], delivered
     assert {"finish.flag", "result.md", "trial_log.md"} <= delivered
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
-from ajet_inbox.edge.files.reading import READ
+from ajet_inbox.edge.files.reading import READ, list_names
 
 CREATE = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAME_BYTES = 255
+_TEMPORARY = re.compile(r"\.aj-[0-9a-f]{16}\.tmp")
 _NO_LINK = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV})
 _NO_SYNC = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 
@@ -93,6 +95,17 @@ def _replace(path: Path, data: bytes | str, *, durable: bool) -> None:
 def temporary_name(folder: Path) -> Path:
     """Hidden, and short however long the real name is."""
     return folder / f".aj-{secrets.token_hex(8)}.tmp"
+
+
+def remove_torn(folder: Path) -> None:
+    """Removes what crashes left of writes into a folder that nobody else is writing into.
+
+    Raises:
+        OSError: the folder cannot be listed, or something in it not removed.
+    """
+    for name in list_names(folder):
+        if _TEMPORARY.fullmatch(name):
+            (folder / name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
