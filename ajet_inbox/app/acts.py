@@ -80,8 +80,8 @@ class Acts:
         """Perform one effect; None where it was done, else what is to be told of its failure after a while."""
         try:
             await self._acts[type(effect)](effect)
-        except Exception as error:
-            _log_failure(type(effect).__name__, error)
+        except Exception as error:  # a defect too: the others go on, and this run from its journal, as after a crash
+            log_failure(type(effect).__name__, error)
             return _failed(effect, error)
         return None
 
@@ -207,7 +207,7 @@ class Acts:
         try:
             await self._follow(run, attempt)
         except Exception as error:
-            _log_failure(f"Watching {run.name}", error)
+            log_failure(f"Watching {run.name}", error)
             asyncio.get_running_loop().call_later(AGAIN_S, self._tell, saw.ActFailed(run=run.name))
         finally:
             observing.cancel()
@@ -232,7 +232,7 @@ class Acts:
         try:
             await asyncio.to_thread(progress.read)
         except Exception as error:
-            _log_failure("Reading what an experiment writes", error)
+            log_failure("Reading what an experiment writes", error)
 
     def _progress(self, run: Run, attempt: Attempt) -> Progress:
         held = self.progress.get(run.name)
@@ -301,11 +301,11 @@ class Acts:
         await asyncio.to_thread(control.answered, self._home, effect.request_id)
 
 
-def _log_failure(what: str, error: Exception) -> None:
+def log_failure(what: str, error: Exception) -> None:
+    """Say what could not be done: by the world, which may pass, or by a defect of ours, which is told in full."""
     if isinstance(error, OSError):
         logger.warning("{} could not be done, and will be tried again: {}", what, error)
     else:
-        # A defect of ours, told in full. The other runs go on, and this one from its journal, as after a crash.
         logger.opt(exception=error).error("{} failed", what)
 
 

@@ -22,13 +22,13 @@ from loguru import logger
 from msgspec import Struct
 
 from ajet_inbox.core import attempt as files_of
-from ajet_inbox.core.attempt import AttemptSpec, Cause, Exit, Started
+from ajet_inbox.core.attempt import AttemptSpec, Cause, Exit, Stage, Started
 from ajet_inbox.core.journal import StopCause
 from ajet_inbox.edge import neutral, processes
 from ajet_inbox.edge.files import list_names, write_atomic, write_quick
 from ajet_inbox.edge.tmux import Tmux, Trouble
 
-START_S = 15.0  # for each of two tries: a loaded machine may take long from tmux's answer to the supervisor's first file
+START_S = 15.0  # for each of two tries: a loaded machine takes long from tmux's answer to the supervisor's first file
 ADOPTION_S = 10.0
 _LOOK_S = 1.0
 
@@ -180,17 +180,24 @@ def _after_reboot(folder: Path, names: tuple[str, ...], started: Started) -> Gon
     """Nothing lives on from another boot; what launch.sh wrote as its last act still counts."""
     if started.host != socket.gethostname():
         return Gone(exit=None, why=f"It was started on {started.host}.")
-    if files_of.STATUS in names and (code := _code(folder / files_of.STATUS)) is not None:
-        ended = datetime.fromtimestamp((folder / files_of.STATUS).stat().st_mtime).astimezone()
-        return Gone(
-            exit=Exit(attempt_id=started.attempt_id, exit_code=code, started_at=started.started_at, ended_at=ended)
-        )
+    if files_of.STATUS in names and (ended := _by_status(folder / files_of.STATUS, started)) is not None:
+        return Gone(exit=ended)
     return Gone(exit=None, why="The machine was restarted while it ran.")
 
 
-def _code(path: Path) -> int | None:
-    word = path.read_text(errors="replace").split()[:1]
-    return int(word[0]) if word and word[0].isdecimal() else None
+def _by_status(path: Path, started: Started) -> Exit | None:
+    """How the attempt ended, by the last words of its launch.sh; None where a power cut has torn them."""
+    code, _, stage = path.read_text(errors="replace").strip().partition(" ")
+    if not code.isdecimal() or stage not in tuple(Stage):
+        return None
+    ended_at = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+    return Exit(
+        attempt_id=started.attempt_id,
+        exit_code=int(code),
+        stage=Stage(stage),
+        started_at=started.started_at,
+        ended_at=ended_at,
+    )
 
 
 def _read(path: Path, kind: type[T]) -> T:

@@ -16,7 +16,7 @@ from loguru import logger
 from msgspec.structs import replace
 
 from ajet_inbox.app import examine
-from ajet_inbox.app.acts import Acts, World
+from ajet_inbox.app.acts import Acts, World, log_failure
 from ajet_inbox.app.attempts import Attempts
 from ajet_inbox.app.heartbeat import Peers, Sign, show, sign, signs
 from ajet_inbox.app.identity import judge
@@ -201,11 +201,19 @@ class Watcher:
             while True:
                 self._wake.clear()
                 await asyncio.to_thread(lambda: (drops.check(), asked.check()))
-                pause = await self._look()
+                pause = await self._try_to_look()
                 await _wait(self._wake, pause)
         finally:
             drops.close()
             asked.close()
+
+    async def _try_to_look(self) -> float:
+        """A home that cannot be looked at now, for its filesystem stalls or was unmounted, is no reason to end."""
+        try:
+            return await self._look()
+        except OSError as error:
+            logger.warning("The home cannot be looked at, and will be again: {}", error)
+            return self._settings.watch.scan
 
     async def _look(self) -> float:
         """One look at everything; seconds until the next is due."""
@@ -259,8 +267,8 @@ class Watcher:
                     del self._acts.intakes[claimed.drop_id]
                     continue
                 self.tell(await asyncio.to_thread(examine.read_drop, self._home, claimed, self._settings))
-            except OSError as error:
-                logger.error("The drop {} cannot be read now: {}", claimed.arrival.name, error)
+            except Exception as error:  # one drop that we cannot cope with must not keep the others waiting
+                log_failure(f"Reading the drop {claimed.arrival.name}", error)
                 self.tell(saw.Delayed(drop_id=claimed.drop_id))
                 loop.call_later(AGAIN_S, self._intakes.put_nowait, claimed)
 
