@@ -76,6 +76,15 @@ def test_killed_while_ending_what_was_cancelled(home: Home) -> None:
     assert_told_once(home, "exp")
 
 
+@pytest.mark.parametrize("moment", ["submitted", "finished"])
+def test_killed_while_rejecting(home: Home, moment: str) -> None:
+    home.mark_and_move_in("exp.md", home.counted(OK, codebase_dir=None))
+    kill_when(home, lambda: moment in _journals(home, "exp"))
+    home.drain()
+    assert (home.runs(), home.flag()["outcome"], home.counts("exp")) == (["exp"], "rejected", (0, 0))
+    assert_told_once(home, "exp")
+
+
 # ---- on the way in, and on the way out ----------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ajet_inbox.edge import processes
-from tests.acceptance.home import Home, poll
+from tests.acceptance.home import COUNTED, Home, poll
 from tests.acceptance.promise import assert_kept, started
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -95,15 +95,23 @@ def test_a_training_goes_on_from_its_checkpoint(
     assert (flag["outcome"], flag["attempts"]) == ("succeeded" if saved else "lost", attempts)
 
 
-def test_a_command_that_had_ended_before_is_told_truly(home: Home, reboot: Callable[[], None]) -> None:
+SECTIONS: dict[str, dict[str, str]] = {
+    "command": {"command": "sleep 1; exit 3"},
+    "prepare": {"command": "exit 0", "prepare_command": COUNTED + "sleep 1; exit 3"},
+}
+
+
+@pytest.mark.parametrize("stage", SECTIONS)
+def test_a_command_that_had_ended_before_is_told_truly(home: Home, reboot: Callable[[], None], stage: str) -> None:
     """Its supervisor had no time to say so any more, but launch.sh had."""
-    run_until_begun(home, "sleep 1; exit 3")
+    run_until_begun(home, **SECTIONS[stage])
     keeper = started(home, "exp")["keeper_pid"]
     os.kill(keeper, signal.SIGSTOP)
     poll((home.run().attempt(1) / "status").exists)
     reboot()
     assert not (home.run().attempt(1) / "exit.json").exists()
     assert_kept(home, {"exp": 3})
+    assert home.flag()["reason"]["code"] == ("prepare_failed" if stage == "prepare" else "exit_code")
 
 
 def test_a_run_that_was_being_cancelled_stays_cancelled(home: Home, reboot: Callable[[], None]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ajet_inbox.edge import processes
-from tests.acceptance.home import Home, poll
+from tests.acceptance.home import Home, Watcher, poll
 from tests.acceptance.promise import CHAOS, assert_kept, assert_told_once, keepers, started
 
 MakeHome = Callable[..., Home]
@@ -28,6 +28,13 @@ def drop(home: Home, command: str = LONG, name: str = "exp", **sections: str) ->
 def begun(home: Home, name: str = "exp") -> None:
     poll(lambda: home.counts(name)[0], what=f"{name} has not begun:")
     home.until(name, state="running")
+
+
+def watching(home: Home) -> Watcher:
+    """A watcher that has begun to look around, as its sign of life tells."""
+    watcher = home.watch()
+    poll(lambda: list(home.paths.watchers.glob("*.json")))
+    return watcher
 
 
 # ---- the watcher --------------------------------------------------------------------------------------------------
@@ -206,14 +213,14 @@ def read_only(home: Home) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def frozen(folder: Path) -> Iterator[None]:
-    """Nothing below the folder can be changed meanwhile."""
-    if subprocess.run(["chattr", "-R", "+i", str(folder)], capture_output=True).returncode:
+def frozen(folder: Path, how_deep: str = "-R") -> Iterator[None]:
+    """Nothing below the folder, or with `-d` in the folder itself, can be changed meanwhile."""
+    if subprocess.run(["chattr", how_deep, "+i", str(folder)], capture_output=True).returncode:
         pytest.skip("this filesystem freezes no files")
     try:
         yield
     finally:
-        subprocess.run(["chattr", "-R", "-i", str(folder)], check=True)
+        subprocess.run(["chattr", how_deep, "-i", str(folder)], check=True)
 
 
 def drop_in_place(home: Home, command: str, name: str = "exp") -> None:
@@ -272,9 +279,7 @@ def test_nothing_can_be_written_when_a_drop_comes(
 ) -> None:
     home = small_home
     (home.root / "later").write_text(home.counted("exit 3"))
-    watcher = home.watch()
-    poll(lambda: "Watching" in watcher.log)
-    poll(lambda: list(home.paths.watchers.glob("*.json")))
+    watcher = watching(home)
     with trouble(home):
         (home.root / "later").rename(home.paths.inbox / "exp.md")
         poll(lambda: "could not be claimed" in watcher.log or "cannot be read now" in watcher.log)
@@ -282,6 +287,31 @@ def test_nothing_can_be_written_when_a_drop_comes(
         assert home.runs() == []
     home.flag()
     watcher.stop()
+    assert_kept(home, {"exp": 3})
+
+
+def test_a_run_folder_that_cannot_appear_appears_later(home: Home) -> None:
+    watcher = watching(home)
+    with frozen(home.paths.outbox, "-d"):
+        drop(home, "exit 3")
+        poll(lambda: "Admit could not be done" in watcher.log)
+        assert home.runs() == []
+    home.flag()
+    assert watcher.stop() == 0
+    assert_kept(home, {"exp": 3})
+
+
+def test_a_home_that_cannot_be_looked_at_for_a_while(home: Home) -> None:
+    watcher = watching(home)
+    control = home.paths.control
+    away = control.rename(control.with_name(".away"))
+    control.touch()
+    drop(home, "exit 3")
+    poll(lambda: "cannot be looked at" in watcher.log)
+    control.unlink()
+    away.rename(control)
+    home.flag()
+    assert watcher.stop() == 0
     assert_kept(home, {"exp": 3})
 
 
