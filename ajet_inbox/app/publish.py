@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
+from loguru import logger
 from msgspec import Struct
 
 from ajet_inbox.app.progress import run_metrics
@@ -16,7 +17,7 @@ from ajet_inbox.core.admission import NOT_DELIVERED
 from ajet_inbox.core.attempt import CONSOLE
 from ajet_inbox.core.journal import AnyEntry, Submitted
 from ajet_inbox.core.lifecycle import Outcome, State
-from ajet_inbox.core.paths import DELIVERED, HomePaths, RunPaths
+from ajet_inbox.core.paths import HomePaths, RunPaths
 from ajet_inbox.core.run import Run
 from ajet_inbox.core.settings import Settings
 from ajet_inbox.core.telling.report import Report, report
@@ -99,13 +100,13 @@ def deliver_results(run: Run, results: Results) -> None:
     if run.result_dir is None:
         return
     folder = Path(run.result_dir)
-    if deliver.may_deliver(folder) is not None:
+    if (refusal := deliver.may_deliver(folder)) is not None:
+        logger.warning("The results of {} stay in the outbox: {}", run.name, refusal)
         return
     ours = flag(results.report, results.files[RESULT], folder)
     if run.outcome is Outcome.REJECTED:
         deliver.set_aside(folder, run.finished_at or run.submitted_at, mine=ours)
-    files = [(name, data) for name, data in results.files.items() if name in DELIVERED]
-    deliver.deliver(folder, files, ours)
+    deliver.deliver(folder, results.files.items(), ours)
 
 
 def lasting(error: OSError) -> bool:
