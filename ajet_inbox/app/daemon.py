@@ -11,6 +11,7 @@ from loguru import logger
 
 from ajet_inbox.app.attempts import Attempts
 from ajet_inbox.app.identity import host_name, myself
+from ajet_inbox.app.warmup import warm_up
 from ajet_inbox.app.watcher import Watcher
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.settings import Settings
@@ -77,4 +78,5 @@ def _prepare(home: HomePaths, settings: Settings) -> Watcher:
     reply = tmux.ensure_server()
     if reply.trouble:
         logger.error("tmux cannot be started, and without it no experiment: {}", reply.message)
+    warm_up(home, settings)
     return Watcher(home, settings, myself(), Attempts(runtime, tmux), environment.gather(settings.env, home.root))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,9 @@ import pytest
 
 from ajet_inbox.core.attempt import session_name
 from ajet_inbox.edge import neutral
-from tests.contract.attempts import Attempt
+from ajet_inbox.edge.tmux import Tmux
+from ajet_inbox.supervisor import proc
+from tests.contract.attempts import Attempt, poll
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,6 +98,45 @@ def test_an_experiment_that_kills_by_name_does_not_find_us(home: Path) -> None:
 def test_an_attempts_command_lines_hold_no_path(home: Path) -> None:
     lines = neutral.supervisor(neutral.runtime_dir(home)).argv
     assert lines == ("ajet-keeper", "-SP", "-c", "from ajet_inbox.supervisor.keeper import main; main()")
+
+
+def below(pid: int) -> Iterator[proc.Process]:
+    """The processes that descend from `pid`."""
+    table = proc.table()
+    for process in table.values():
+        ancestor: proc.Process | None = process
+        while ancestor and ancestor.pid != pid:
+            ancestor = table.get(ancestor.parent)
+        if ancestor:
+            yield process
+
+
+def test_nothing_tells_from_the_first_moment_on(home: Path) -> None:
+    """Looked at again and again while an attempt starts and ends, for a line that tells for a moment is enough."""
+    runtime = neutral.runtime_dir(home)
+    tmux = Tmux(runtime)
+    tmux.ensure_server()
+    told = ["tmux", "-S", str(runtime / "tmux"), "display-message", "-p", "#{pid}"]
+    server = int(subprocess.run(told, capture_output=True, check=True, timeout=10).stdout)
+    attempt = Attempt(home / "python_run", runtime, "env -0 >environment; sleep 0.2")
+    script = neutral.supervisor_script(runtime, attempt.id, attempt.folder)
+    seen: set[bytes] = set()
+
+    def ended() -> bool:
+        for process in below(server):
+            seen.update((b" ".join(proc.command_line(process.pid)), process.name.encode()))
+        return (attempt.folder / "exit.json").exists()
+
+    try:
+        assert tmux.launch(session_name("train", attempt.id, 1), script).trouble is None
+        poll(ended)
+    finally:
+        subprocess.run([*told[:3], "kill-server"], timeout=10)
+    keeper = " ".join(neutral.supervisor(runtime).argv).encode()
+    assert {keeper, b"keeper", b"bash launch.sh", b"bash command.sh", b"sleep 0.2"} <= seen
+    assert [line for line in seen if re.search(rb"ray|vllm|VLLM|python", line)] == []
+    names = {row.partition("=")[0] for row in attempt.wrote("environment").split("\0")}
+    assert not {name for name in names if name.startswith(("PYTHONHOME", "PYTHONPATH", "TMUX", "AJET_NEUTRAL"))}
 
 
 PROBE = """
