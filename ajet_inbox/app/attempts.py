@@ -96,7 +96,8 @@ class Attempts:
         order.folder.mkdir(parents=True, exist_ok=True)
         for name, text in order.scripts.items():
             write_quick(order.folder / name, text)
-        write_quick(order.folder / files_of.SPEC, files_of.spec_bytes(order.spec))
+        # The whole environment of the experiment is in it, keys and tokens included.
+        write_quick(order.folder / files_of.SPEC, files_of.spec_bytes(order.spec), mode=0o600)
 
     async def _show(self, attempt_id: str, folder: Path, session: str, *, again: bool) -> Trouble | None:
         """Start a supervisor in the attempt's session, or, again, in a new window of it."""
@@ -141,7 +142,7 @@ class Attempts:
             if files_of.STARTED not in names:
                 return Gone(exit=None, why="No trace of its start was found.")
             started = _read(folder / files_of.STARTED, Started)
-            if started.boot_id != processes.boot_id():
+            if not self._is_of_this_boot(started):
                 return _after_reboot(folder, names, started)
             await processes.ended(started.keeper_pid, started.keeper_start_time)
             if files_of.EXIT not in list_names(folder):
@@ -167,13 +168,21 @@ class Attempts:
         finally:
             if files_of.STARTED in list_names(folder):
                 started = _read(folder / files_of.STARTED, Started)
-                if started.boot_id == processes.boot_id():
+                if self._is_of_this_boot(started):
                     processes.send_signal(started.keeper_pid, started.keeper_start_time, signal.SIGTERM)
+
+    def _is_of_this_boot(self, started: Started) -> bool:
+        """A container may show another boot id than its host does; a lock that is held has outlived no boot."""
+        return started.boot_id == processes.boot_id() or _is_locked(self.lock_of(started.attempt_id))
 
     def clean_up(self, attempt_id: str, session: str) -> None:
         """Close what is left of an attempt whose results are published."""
         self._tmux.destroy(session)
         neutral.forget(self._runtime, attempt_id)
+
+    def close(self) -> None:
+        """End the tmux server, unless a session is open."""
+        self._tmux.close()
 
 
 def _after_reboot(folder: Path, names: tuple[str, ...], started: Started) -> Gone:

@@ -49,7 +49,7 @@ class Watcher:
     def __init__(
         self, home: HomePaths, settings: Settings, me: Owner, attempts: Attempts, environment: dict[str, str]
     ) -> None:
-        self._home, self._settings, self._me = home, settings, me
+        self._home, self._settings, self._me, self._attempts = home, settings, me, attempts
         self.fleet = Fleet(me=me, policy=_policy(settings))
         world = World(
             home=home,
@@ -119,6 +119,7 @@ class Watcher:
         for task in done:
             task.result()
         await self._finish_acts()
+        await asyncio.to_thread(self._attempts.close)
 
     async def _until_over(self, *, drain: bool, once: bool) -> None:
         loop = asyncio.get_running_loop()

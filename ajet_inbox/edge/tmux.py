@@ -34,7 +34,10 @@ set -g history-limit {HISTORY_LINES}
 set -g default-size 200x50
 """
 _PASSED_ON = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "SHELL", "TMPDIR", "USER")
-_UNIT = ("Type=forking", "Slice=ajet.slice", "TasksMax=infinity", "LimitNOFILE=1048576", "LimitMEMLOCK=infinity")
+_UNIT = (
+    *("Type=forking", "Slice=ajet.slice", "TasksMax=infinity", "LimitNOFILE=1048576", "LimitMEMLOCK=infinity"),
+    "KillMode=process",  # or the end of the server would end every supervisor in its group, and so every experiment
+)
 _REVIVAL_S = 1.0
 
 
@@ -125,6 +128,11 @@ class Tmux:
         """Ends the session; that it is gone already is no trouble."""
         reply = self._ask("kill-session", "-t", f"={session}")
         return Reply() if reply.trouble in (Trouble.NO_SESSION, Trouble.NO_SERVER) else reply
+
+    def close(self) -> None:
+        """Ends the server, unless it has a session."""
+        if self._ask("list-sessions").lines == ():
+            self._ask("kill-server")
 
     def capture(self, session: str, lines: int) -> str:
         """The last `lines` lines of what the session shows, wrapped lines joined; empty where it cannot be seen."""
