@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 
-from ajet_inbox.core.reading.facts import PathFacts
+from ajet_inbox.core.checking.facts import PathFacts
 from ajet_inbox.edge.world import examine_path, look
 
 
@@ -20,7 +20,11 @@ def see(path: Path | str) -> PathFacts:
 def test_a_folder_and_a_program(tmp_path: Path) -> None:
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\n")
-    assert see(program) == PathFacts(exists=True, is_file=True, readable=True, writable=True)
+    found = see(program)
+    assert (found.exists, found.is_file, found.readable, found.writable) == (True, True, True, True)
+    assert (found.executable, found.real, found.mode & 0o444) == (False, str(program), 0o444)
+    assert found.edition == (program.stat().st_ino, program.stat().st_mtime_ns)
+    assert (found.free_bytes or 0) > 0
     program.chmod(0o755)
     assert see(program).executable
     folder = see(tmp_path)
@@ -40,6 +44,13 @@ def test_below_a_file_nothing_can_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     below = see(tmp_path / "file" / "a")
     assert (below.exists, below.ancestor, below.ancestor_writable) == (False, str(tmp_path / "file"), False)
+
+
+def test_links_are_seen_through(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert see(tmp_path / "link").real == str(tmp_path / "real")
+    assert see(tmp_path / "link" / "a" / "b").real == str(tmp_path / "real" / "a" / "b")
 
 
 def test_a_broken_link_is_absent(tmp_path: Path) -> None:

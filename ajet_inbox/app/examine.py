@@ -4,34 +4,48 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
+import msgspec
 from loguru import logger
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ajet_inbox.app.placing import config_of, inbox_place, placed
-from ajet_inbox.core.blueprint import Blueprint, Mode, Problem, Reading
-from ajet_inbox.core.drops import DropKind, ReadyMark, read_ready, run_slug
+from ajet_inbox.app.gathering import Place, gather, policy_facts
+from ajet_inbox.app.placing import inbox_place, placed
+from ajet_inbox.core.blueprint import Blueprint, Level, Mode, Problem, Reading
+from ajet_inbox.core.checking.check import policy_problems, text_problems, world_problems
+from ajet_inbox.core.checking.facts import Facts
+from ajet_inbox.core.checking.rule import Case, Finding
+from ajet_inbox.core.checking.sources import Sources, sources
+from ajet_inbox.core.drafting.text import headline
+from ajet_inbox.core.drops import BLUEPRINT_NAME, DropKind, ReadyMark, read_ready, run_slug
 from ajet_inbox.core.events import DropRead
 from ajet_inbox.core.journal import Drop, Submitted
 from ajet_inbox.core.paths import HomePaths, RunPaths
-from ajet_inbox.core.reading.check import WorldProblem, looked_up, text_problems, world_problems
 from ajet_inbox.core.reading.parse import decode, read_blueprint
 from ajet_inbox.core.run import Run
-from ajet_inbox.core.settings import Autokill, Settings
+from ajet_inbox.core.settings import Settings
+from ajet_inbox.core.training.ajet_config import watched
 from ajet_inbox.edge import intake, world
+from ajet_inbox.edge.files import Unreadable, list_names, read_regular, write_atomic
 from ajet_inbox.edge.intake import Content, Intake
 
-LOOK_S = 5.0
 _DEFAULT_GPUS = 8
+_OWNERS = "owners.json"
+_OWNERS_BYTES = 16 * 1024
 
 
 class Findings(Struct, frozen=True, kw_only=True):
-    """A blueprint as read, as it is here (its own files in their folder), and what is wrong in text and world."""
+    """A blueprint as read, as it is here (its own files in their folder), and what is wrong in text and world.
+
+    `result_dir` is where results are delivered, whatever links lead there; None where that is in the run's own folder.
+    """
 
     read: Blueprint
     here: Blueprint
     text: tuple[Problem, ...] = ()
-    world: tuple[WorldProblem, ...] = ()
+    world: tuple[Finding, ...] = ()
     gpus: int = 0
+    result_dir: str | None = None
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -39,21 +53,33 @@ class Findings(Struct, frozen=True, kw_only=True):
         return (*self.text, *(each.problem for each in self.world))
 
 
-def examine(
-    data: bytes, name: str, folder: Path | None, autokill: Autokill, dropped_at: Path | None = None
-) -> Findings:
+def examine(data: bytes, name: str, folder: Path | None, place: Place, dropped_at: Path | None = None) -> Findings:
     """Read a blueprint and look at what it names. `folder` holds what it brought with it, None where it came alone.
 
-    Takes at most `LOOK_S` seconds for paths that do not answer.
+    Takes a few seconds at most, for paths that do not answer.
     """
-    reading = _read(data, name, is_folder=folder is not None)
-    text = (*reading.problems, *_unsaid(reading, folder, autokill))
-    here = placed(reading.blueprint, folder, dropped_at)
-    found = _look(here)
-    return Findings(read=reading.blueprint, here=here, text=text, world=found, gpus=_gpus(here, found))
+    text, reading = _read(data, name, is_folder=folder is not None)
+    read = reading.blueprint
+    here = placed(read, folder, dropped_at)
+    judged = Case(blueprint=here, text=text, folder_drop=folder is not None, settings=place.settings)
+    refused = policy_problems(replace(judged, facts=policy_facts(here, place)))
+    if refused:  # nothing of it is asked or looked at any further
+        return Findings(read=read, here=here, text=(*refused, *reading.problems))
+    facts = gather(here, place)
+    known = sources(here, facts)
+    read, here = replace(read, mode=known.mode), replace(here, mode=known.mode)
+    judged = replace(judged, blueprint=here, facts=facts, sources=known)
+    return Findings(
+        read=read,
+        here=here,
+        text=(*reading.problems, *text_problems(replace(judged, blueprint=read))),
+        world=world_problems(judged),
+        gpus=_gpus(here, known),
+        result_dir=_result_dir(here, facts, folder),
+    )
 
 
-def _read(data: bytes, name: str, *, is_folder: bool) -> Reading:
+def _read(data: bytes, name: str, *, is_folder: bool) -> tuple[str, Reading]:
     text, problems = decode(data)
     try:
         reading = read_blueprint(text, name=name, folder_drop=is_folder)
@@ -61,65 +87,89 @@ def _read(data: bytes, name: str, *, is_folder: bool) -> Reading:
         logger.exception("A blueprint could not be read, which is a defect of the reader")
         problem = Problem(code="unreadable_blueprint", message="The blueprint could not be read.")
         reading = Reading(blueprint=Blueprint(), problems=(problem,))
-    return Reading(blueprint=reading.blueprint, problems=(*problems, *reading.problems))
+    return text, Reading(blueprint=reading.blueprint, problems=(*problems, *reading.problems))
 
 
-def _unsaid(reading: Reading, folder: Path | None, autokill: Autokill) -> tuple[Problem, ...]:
-    return text_problems(reading.blueprint, folder_drop=folder is not None, autokill_policy=autokill)
+def _result_dir(here: Blueprint, facts: Facts, folder: Path | None) -> str | None:
+    if here.result_dir is None:
+        return None
+    real = Path(facts.about(here.result_dir).real or here.result_dir)
+    return None if folder and real.is_relative_to(folder.resolve()) else str(real)
 
 
-def _look(here: Blueprint) -> tuple[WorldProblem, ...]:
-    return world_problems(here, world.look(*looked_up(here), timeout_s=LOOK_S))
-
-
-def _gpus(here: Blueprint, found: tuple[WorldProblem, ...]) -> int:
-    """How many GPUs a run needs (contract section 1). A yaml that could not be looked at is not opened."""
+def _gpus(here: Blueprint, known: Sources) -> int:
+    """How many GPUs a run needs (contract section 1)."""
     if here.gpus is not None:
         return here.gpus
-    is_there = not any(each.problem.section == "exp_yaml_path" for each in found)
-    config = config_of(here.yaml_path if is_there else None)
-    if config.n_gpus_per_node is not None:
-        return config.n_gpus_per_node
+    given = watched(replace(known.config, defaults={})).n_gpus_per_node
+    if given is not None:
+        return given
     return 0 if here.mode is Mode.GENERIC else _DEFAULT_GPUS
 
 
 # --- for the watcher -------------------------------------------------------------------------------------------------
 
 
-def read_drop(home: HomePaths, claimed: Intake, settings: Settings) -> DropRead:
-    """Everything about a claimed drop that its admission depends on.
+def read_drop(
+    home: HomePaths, claimed: Intake, settings: Settings, environment: dict[str, str] | None = None
+) -> DropRead:
+    """Everything about a claimed drop that its admission depends on. `environment` is what experiments get.
 
     Raises:
         OSError: the outbox cannot be used now; it can be called again.
     """
     limits = (settings.limits.blueprint_bytes, settings.limits.drop_bytes)
+    place = Place(settings=settings, home=home, environment=environment, dropped_by=_dropped_by(claimed, settings))
     content = intake.secure(home, claimed, limits)
     mark, mark_problems = read_ready(content.mark) if content.mark is not None else (ReadyMark(), ())
-    found = _findings(home, claimed, content, settings)
-    errors = tuple(each.problem for each in found.world)
+    found = _findings(claimed, content, place)
+    errors = tuple(each for each in found.world if each.problem.level is Level.ERROR)
     submitted = Submitted(
         at=claimed.arrival.submitted_at,
         drop=_drop(claimed, content, mark, found.read),
         blueprint=found.read,
-        problems=(*found.text, *mark_problems, *errors),
+        problems=(*found.text, *mark_problems, *(each.problem for each in found.world)),
         gpus=found.gpus,
-        result_dir=found.here.result_dir if found.here.result_dir == found.read.result_dir else None,
+        result_dir=found.result_dir,
     )
-    certain = tuple(each.problem for each in found.world if each.certain)
-    return DropRead(submitted=submitted, name=_name(claimed, found.read), world=errors, certain=certain)
+    return DropRead(
+        submitted=submitted,
+        name=_name(claimed, found.read),
+        world=tuple(each.problem for each in errors),
+        certain=tuple(each.problem for each in errors if each.certain),
+    )
 
 
-def _findings(home: HomePaths, claimed: Intake, content: Content, settings: Settings) -> Findings:
+def _dropped_by(claimed: Intake, settings: Settings) -> tuple[str, ...]:
+    """The users that own the drop, where that matters. Noted before its bytes are copied, for the copies are ours, and
+    whoever goes on after a crash has nothing but them.
+
+    Raises:
+        OSError: the outbox cannot be used now.
+    """
+    if not settings.security.owners:
+        return ()
+    note, drop = claimed.folder / _OWNERS, claimed.taken / claimed.arrival.name
+    if note.name not in list_names(claimed.folder) and drop.name in list_names(claimed.taken):
+        folder = drop.is_dir() and not drop.is_symlink()
+        inside = [drop / BLUEPRINT_NAME] if folder and BLUEPRINT_NAME in list_names(drop) else []
+        write_atomic(note, msgspec.json.encode(world.owners(drop, *inside)))
+    data = read_regular(note, _OWNERS_BYTES)
+    return () if isinstance(data, Unreadable) else msgspec.json.decode(data, type=tuple[str, ...])
+
+
+def _findings(claimed: Intake, content: Content, place: Place) -> Findings:
     arrival = claimed.arrival
     if content.blueprint is None:
         problem = Problem(code="unreadable", message=f"{content.refused or 'The drop cannot be read'}.")
         return Findings(read=Blueprint(), here=Blueprint(), text=(problem,))
     if arrival.kind is DropKind.TASK:
-        problem = Problem(code="task_not_supported", message="Drafting from a task description is not built yet.")
-        return Findings(read=Blueprint(), here=Blueprint(), text=(problem,))
+        task = Blueprint(purpose=headline(decode(content.blueprint)[0]) or None)
+        return Findings(read=task, here=task)
     folder = claimed.run / "drop" if arrival.kind is DropKind.FOLDER else None
     name = run_slug(arrival.name)
-    return examine(content.blueprint, name, folder, settings.security.autokill, home.inbox / arrival.name)
+    inbox = place.home.inbox / arrival.name if place.home else None
+    return examine(content.blueprint, name, folder, place, inbox)
 
 
 def _drop(claimed: Intake, content: Content, mark: ReadyMark, b: Blueprint) -> Drop:
@@ -145,5 +195,8 @@ def _name(claimed: Intake, b: Blueprint) -> str:
 def look_again(run: Run, paths: RunPaths) -> tuple[tuple[Problem, ...], bool]:
     """What is wrong here and now with the paths of a queued run, and whether all of it is certain."""
     folder = paths.drop if run.drop.kind is DropKind.FOLDER else None
-    found = _look(placed(run.blueprint, folder, inbox_place(run, paths)))
-    return tuple(each.problem for each in found), all(each.certain for each in found)
+    here = placed(run.blueprint, folder, inbox_place(run, paths))
+    facts = gather(here, Place())
+    found = world_problems(Case(blueprint=here, facts=facts, sources=sources(here, facts)))
+    errors = [each for each in found if each.problem.level is Level.ERROR]
+    return tuple(each.problem for each in errors), all(each.certain for each in errors)

@@ -13,7 +13,8 @@ from ajet_inbox.core.paths import RunPaths
 from ajet_inbox.core.reading.resolve import rebase
 from ajet_inbox.core.run import Run
 from ajet_inbox.core.training.ajet_config import AjetConfig, read_config
-from ajet_inbox.edge.files import Unreadable, list_names, read_regular
+from ajet_inbox.edge.files import list_names
+from ajet_inbox.edge.world import read_text
 
 _YAML_BYTES = 1 << 20
 
@@ -56,5 +57,5 @@ def inbox_place(run: Run, paths: RunPaths) -> Path:
 
 def config_of(yaml_path: str | None) -> AjetConfig:
     """The values of an experiment's yaml, as far as it can be read."""
-    data = read_regular(Path(yaml_path), _YAML_BYTES) if yaml_path else b""
-    return AjetConfig() if isinstance(data, Unreadable) else read_config(data.decode(errors="replace"))
+    text = read_text(yaml_path, _YAML_BYTES).text if yaml_path else None
+    return read_config(text) if text is not None else AjetConfig()

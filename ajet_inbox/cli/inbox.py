@@ -10,16 +10,17 @@ import click
 from msgspec import Struct
 
 from ajet_inbox.app.client.dropping import Dropped, accepted, drop
-from ajet_inbox.app.client.reading import read_from
+from ajet_inbox.app.client.reading import patient_place, read_from
 from ajet_inbox.app.client.states import RunState, find, read
 from ajet_inbox.app.client.waiting import POLL_S, Search
 from ajet_inbox.app.client.watchers import Watchers
-from ajet_inbox.app.errors import Code, UsageError, UserError
+from ajet_inbox.app.errors import Code, NoHome, UsageError, UserError
 from ajet_inbox.cli.answers import where
 from ajet_inbox.cli.base import Command, Session, json_option, pass_session
 from ajet_inbox.cli.control import wait_and_tell
 from ajet_inbox.cli.output import one_line, one_or_all, print_json, say, warn
-from ajet_inbox.core.blueprint import Problem, errors
+from ajet_inbox.cli.tables import Cell, print_table
+from ajet_inbox.core.blueprint import Level, Problem, Reading, errors
 from ajet_inbox.core.drops import BLUEPRINT_NAME, DropKind, ReadyMark
 from ajet_inbox.core.lifecycle import Outcome
 from ajet_inbox.core.paths import FLAG, HomePaths
@@ -171,19 +172,48 @@ def check(session: Session, file: tuple[Path, ...], as_json: bool) -> int:
 
     FILE may be a folder that holds a blueprint.md. The exit code is 1 where an error was found.
     """
-    readings = [(path, read_from(path)) for path in file]
+    place = patient_place(_home(session))
+    readings = [(path, read_from(path, place)) for path in file]
     documents = [
         {"file": path, "ok": not errors(r.problems), "blueprint": r.blueprint, "problems": r.problems}
         for path, r in readings
     ]
     if as_json:
         print_json(one_or_all(documents))
+    elif len(readings) > 1:
+        _tell_table(readings)
     else:
-        for path, reading in readings:
-            _tell_problems(str(path), reading.problems)
-            say(f"{path}: {'not ok' if errors(reading.problems) else 'ok'}")
-            _tell_values(reading.blueprint)
+        ((path, reading),) = readings
+        _tell_problems(str(path), reading.problems)
+        say(f"{path}: {_verdict(reading)}")
+        _tell_values(reading.blueprint)
     return Code.NO if any(errors(reading.problems) for _, reading in readings) else Code.FINE
+
+
+def _home(session: Session) -> HomePaths | None:
+    """The home whose settings count; a blueprint may be checked before there is one."""
+    try:
+        return session.home
+    except NoHome:
+        return None
+
+
+def _verdict(reading: Reading) -> str:
+    return "not ok" if errors(reading.problems) else "ok"
+
+
+def _tell_table(readings: list[tuple[Path, Reading]]) -> None:
+    """A row a problem, and one for each file without any."""
+    rows: list[tuple[Cell, ...]] = []
+    for path, reading in readings:
+        rows.append((str(path), (_verdict(reading), _STYLES[_verdict(reading)]), "", "", ""))
+        for p in reading.problems:
+            line = str(p.line) if p.line else ""
+            rows.append(("", (str(p.level), _STYLES[p.level]), line, p.code, f"{p.message} {p.hint}"))
+    print_table(("FILE", "", "LINE", "CODE", "PROBLEM"), rows)
+
+
+_STYLES = {"ok": "green", "not ok": "bold red", Level.ERROR: "red", Level.WARNING: "yellow", Level.INFO: "dim"}
 
 
 def _tell_problems(file: str, problems: tuple[Problem, ...]) -> None:

@@ -8,9 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from ajet_inbox.core.blueprint import Blueprint, Kind, Level, Problem
-from ajet_inbox.core.reading.check import looked_up, text_problems, world_problems
-from ajet_inbox.core.reading.facts import Facts, PathFacts
-from ajet_inbox.core.settings import Autokill
+from ajet_inbox.core.checking.check import text_problems, world_problems
+from ajet_inbox.core.checking.facts import Facts, PathFacts
+from ajet_inbox.core.checking.rule import Case
+from ajet_inbox.core.checking.sources import wanted
+from ajet_inbox.core.settings import Autokill, Security, Settings
 
 GOOD = Blueprint(
     codebase_dir="/srv/aj",
@@ -57,14 +59,14 @@ TEXT: list[tuple[dict[str, Any], list[tuple[str, Level, int | None]]]] = [
 
 @pytest.mark.parametrize(("changes", "problems"), TEXT)
 def test_text(changes: dict[str, Any], problems: list[tuple[str, Level, int | None]]) -> None:
-    found = text_problems(replace(GOOD, **changes))
+    found = text_problems(Case(blueprint=replace(GOOD, **changes)))
     assert [(p.code, p.level, p.line) for p in found] == problems
     assert all(p.kind is Kind.TEXT and p.message.endswith(".") and p.hint for p in found)
 
 
 def test_a_codebase_of_the_dropped_folder_is_right_in_a_folder_drop() -> None:
     dropped = replace(GOOD, codebase_dir=".", venv_exe="venv/bin/python", yaml_path="a.yaml", result_dir="out")
-    assert text_problems(dropped, folder_drop=True) == ()
+    assert text_problems(Case(blueprint=dropped, folder_drop=True)) == ()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,8 @@ def test_a_codebase_of_the_dropped_folder_is_right_in_a_folder_drop() -> None:
 )
 def test_autokill_by_policy(policy: Autokill, codes: list[str]) -> None:
     harmful = replace(GOOD, launch_command=LAUNCH + " --autokill")
-    assert [p.code for p in text_problems(harmful, autokill_policy=policy)] == codes
+    settings = Settings(security=Security(autokill=policy))
+    assert [p.code for p in text_problems(Case(blueprint=harmful, settings=settings))] == codes
 
 
 FOLDER = PathFacts(exists=True, is_dir=True, readable=True, writable=True, executable=True)
@@ -108,22 +111,24 @@ WORLD: list[tuple[str, PathFacts, list[tuple[str, bool]]]] = [
     ("/srv/out", PathFacts(ancestor="/srv"), [("result_dir_not_creatable", True)]),
     ("/srv/out", PathFacts(ancestor="/srv", ancestor_empty=True), [("result_dir_not_creatable", False)]),
     ("/srv/out", PathFacts(), [("result_dir_not_creatable", False)]),
+    ("/srv/out", PathFacts(ancestor="/", ancestor_writable=True), [("result_dir_away", True)]),
+    ("/srv/out", UNMOUNTED, []),
 ]
 
 
 @pytest.mark.parametrize(("path", "facts", "problems"), WORLD)
 def test_world(path: str, facts: PathFacts, problems: list[tuple[str, bool]]) -> None:
-    found = world_problems(GOOD, Facts(paths=RIGHT | {path: facts}))
+    found = world_problems(Case(blueprint=GOOD, facts=Facts(paths=RIGHT | {path: facts})))
     assert [(w.problem.code, w.certain) for w in found] == problems
     assert all(w.problem.kind is Kind.WORLD and w.problem.level is Level.ERROR and w.problem.line for w in found)
     assert all(path in w.problem.message and w.problem.hint for w in found)
 
 
 def test_what_is_to_be_looked_up() -> None:
-    assert set(looked_up(GOOD)) == set(RIGHT)
-    assert looked_up(Blueprint(codebase_dir=".", venv_exe="venv/bin/python")) == ()
+    assert wanted(GOOD, Facts()).paths >= set(RIGHT)
+    assert wanted(Blueprint(codebase_dir=".", venv_exe="venv/bin/python"), Facts()).paths == frozenset()
 
 
 def test_nobody_looked_is_no_certainty() -> None:
-    assert not any(w.certain for w in world_problems(GOOD, Facts()))
-    assert isinstance(world_problems(GOOD, Facts())[0].problem, Problem)
+    assert not any(w.certain for w in world_problems(Case(blueprint=GOOD)))
+    assert isinstance(world_problems(Case(blueprint=GOOD))[0].problem, Problem)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ajet_inbox.core.blueprint import Reading
-from ajet_inbox.core.reading.check import text_problems
+from ajet_inbox.core.checking.check import text_problems
+from ajet_inbox.core.checking.rule import Case
 from ajet_inbox.core.reading.parse import decode, read_blueprint
 
 CASES = sorted((Path(__file__).parent.parent / "data" / "blueprints").glob("*.md"))
@@ -45,7 +46,7 @@ def test_case(case: Path) -> None:
     want = json.loads(case.with_suffix(".json").read_text())
     text, bad_bytes = decode(case.read_bytes())
     reading = read_blueprint(text)
-    problems = (*bad_bytes, *reading.problems, *text_problems(reading.blueprint))
+    problems = (*bad_bytes, *reading.problems, *text_problems(Case(blueprint=reading.blueprint, text=text)))
     errors = [p for p in problems if p.level == "error"]
     if section := want.get("error_section"):
         assert any(p.line for p in errors if p.section == section)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ajet_inbox.core.blueprint import Level, Mode, Problem
-from ajet_inbox.core.reading.check import text_problems
+from ajet_inbox.core.checking.check import text_problems
+from ajet_inbox.core.checking.rule import Case
 from ajet_inbox.core.reading.parse import MAX_LINES, decode, read_blueprint
 
 VALUES = {
@@ -330,7 +331,7 @@ PARTS = st.sampled_from(
 @given(st.lists(PARTS, max_size=60).map("".join))
 def test_any_text_is_read_without_a_crash(text: str) -> None:
     reading = read_blueprint(text)
-    text_problems(reading.blueprint)
+    text_problems(Case(blueprint=reading.blueprint, text=text))
     count = len(text.replace("\r\n", "\n").split("\n"))
     assert all(1 <= line <= count for line in reading.blueprint.lines.values())
     assert all(p.line is None or 1 <= p.line <= count for p in reading.problems)

@@ -131,6 +131,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         Seconds, "How long a training may take to its first step, where the blueprint does not say."
     ] = 1200.0
     grace: Annotated[Seconds, "How long a stopped experiment has to end by itself before it is killed."] = 60.0
+    free_disk: Annotated[Bytes, "With less space free for results and checkpoints, the check warns."] = 20 << 30
     lost_after: Annotated[
         Seconds | None, "How long a run may be unreachable before it is given up as lost; null: for ever."
     ] = None
@@ -225,6 +226,8 @@ class Security(Struct, frozen=True, kw_only=True):
     autokill: Annotated[
         Autokill, "What becomes of --autokill, which would end every python, ray and vllm on the host."
     ] = Autokill.STRIP
+    owners: Annotated[tuple[str, ...], "Users that may drop blueprints, by the owner of the file; []: all."] = ()
+    codebases: Annotated[tuple[str, ...], "Folders below which codebases must lie; []: anywhere."] = ()
 
 
 class Retention(Struct, frozen=True, kw_only=True):

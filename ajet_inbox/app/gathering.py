@@ -1,0 +1,161 @@
+"""Looks up all that the rules want to know about a blueprint, within a few seconds whatever hangs."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ajet_inbox.app.client.states import read_all
+from ajet_inbox.app.client.watchers import Watchers
+from ajet_inbox.app.placing import config_of, placed_run
+from ajet_inbox.core import journal
+from ajet_inbox.core.blueprint import Blueprint
+from ajet_inbox.core.checking.facts import Facts, Interpreter, Syntax
+from ajet_inbox.core.checking.rules.paths import PYTHON_NAME
+from ajet_inbox.core.checking.sources import project_folder, sources, wanted
+from ajet_inbox.core.lifecycle import InvalidTransition, State
+from ajet_inbox.core.paths import HomePaths
+from ajet_inbox.core.run import fold
+from ajet_inbox.core.settings import Settings
+from ajet_inbox.core.training.ajet_config import AjetConfig
+from ajet_inbox.edge import programs, world
+from ajet_inbox.edge.journal import segments
+
+LOOK_S = 5.0
+_PROGRAM_S = 4.0  # of a program that is asked
+_FILE_BYTES = 1 << 20
+_MOST_RUNS = 100
+_ROUNDS = 4  # blueprint -> script -> its base yaml -> the paths in that
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where and for whom a blueprint is judged.
+
+    `environment` is what experiments get, None where it is not known. `dropped_by` are the owners of the drop.
+    `patient`: whether somebody waits for a thorough answer; a watcher that is about to launch does not, and asks for
+    nothing that takes longer than the files of the blueprint themselves.
+    """
+
+    settings: Settings = Settings()
+    home: HomePaths | None = None
+    environment: dict[str, str] | None = None
+    dropped_by: tuple[str, ...] = ()
+    patient: bool = False
+
+
+def policy_facts(here: Blueprint, place: Place) -> Facts:
+    """What the settings' policy depends on: the owners, and where the codebase really lies."""
+    paths = [path for path in (here.codebase_dir, *place.settings.security.codebases) if path]
+    asked = paths if place.settings.security.codebases else []
+    return replace(world.look(*asked, timeout_s=LOOK_S), dropped_by=place.dropped_by)
+
+
+def gather(here: Blueprint, place: Place) -> Facts:
+    """All that can be known of `here` within `LOOK_S` seconds."""
+    deadline = time.monotonic() + LOOK_S
+    bash = {script: _asked_bash(script) for script in _scripts(here)}  # beside the looks, not behind them
+    facts = _looked(here, place, deadline)
+    if place.home is not None:
+        facts = replace(facts, inbox=str(place.home.inbox), slot_gpus=_slot_gpus(place.home))
+    if place.environment is not None:
+        facts = replace(facts, env=frozenset(place.environment))
+    facts = replace(facts, interpreter=_interpreter(here, facts, place, deadline))
+    if place.patient:
+        facts = _thorough(here, facts, place, deadline)
+    said = world.answers(bash, _left(deadline))
+    return replace(facts, syntax={script: wrong for script, wrong in said.items() if wrong is not None})
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
+
+
+def _looked(here: Blueprint, place: Place, deadline: float) -> Facts:
+    """Paths and files, and those that the files name, until nothing new is named."""
+    facts = Facts()
+    inbox = [str(place.home.inbox)] if place.home is not None else []
+    for _ in range(_ROUNDS):
+        want = wanted(here, facts)
+        paths, files = {*want.paths, *inbox} - facts.paths.keys(), want.files - facts.files.keys()
+        if not (paths or files):
+            break
+        more = world.look(*paths, files=files, limit=_FILE_BYTES, timeout_s=_left(deadline))
+        facts = replace(facts, paths=facts.paths | more.paths, files=facts.files | more.files)
+    return facts
+
+
+def _scripts(here: Blueprint) -> tuple[str, ...]:
+    scripts = (here.launch_command, here.prepare_command, here.cleanup_command, *(s.command for s in here.services))
+    return tuple(script for script in scripts if script)
+
+
+def _asked_bash(script: str) -> Future[Syntax | None]:
+    return world.begin(("bash", script), partial(programs.ask_bash, script, _PROGRAM_S))
+
+
+def _interpreter(here: Blueprint, facts: Facts, place: Place, deadline: float) -> Interpreter | None:
+    """What the interpreter says of itself: what it said before, where it has not changed since and was in order.
+
+    A watcher never waits for the answer, which takes as long as a Python takes to start from a network filesystem; it
+    has it at the next look.
+    """
+    path = here.venv_exe
+    found = facts.about(path) if path else None
+    if path is None or found is None or found.edition is None or not (found.is_file and found.executable):
+        return None
+    if not PYTHON_NAME.fullmatch(Path(path).name):
+        return None  # it might be anything: nothing is run that does not at least call itself a Python
+    edition = (path, *found.edition)
+    known = programs.known_version(edition)
+    if known is not None and known.version is not None:
+        return known
+    environment = place.environment if place.environment is not None else dict(os.environ)
+    asked = world.begin(("version", edition), partial(programs.ask_version, edition, environment, _PROGRAM_S))
+    return world.answers({path: asked}, _left(deadline)).get(path) if place.patient else known
+
+
+def _slot_gpus(home: HomePaths) -> tuple[int, ...]:
+    """How many GPUs each slot of the living watchers has."""
+    return tuple(len(slot.gpus) for watcher in Watchers(home).look() if watcher.alive for slot in watcher.sign.slots)
+
+
+# ---- what only somebody waits for who asks ------------------------------------------------------------------------
+
+
+def _thorough(here: Blueprint, facts: Facts, place: Place, deadline: float) -> Facts:
+    """Who else is on the machine, what is queued, and how large checkpoints become."""
+    folder = project_folder(here, sources(here, facts))
+    lines = {"": world.begin("processes", programs.command_lines)}
+    sizes = {folder: world.begin(("size", folder), partial(world.largest_below, folder))} if folder else {}
+    if place.home is not None:
+        facts = replace(facts, experiments=_experiments(place.home))
+    return replace(
+        facts,
+        processes=world.answers(lines, _left(deadline)).get(""),
+        checkpoint_bytes=world.answers(sizes, _left(deadline)).get(folder or ""),
+    )
+
+
+def _experiments(home: HomePaths) -> dict[tuple[str, str], str]:
+    """What the unfinished runs of a home train, by the names in their yaml."""
+    try:
+        waiting = [state.run for state in read_all(home).states if state.state is not State.FINISHED]
+    except OSError:
+        return {}
+    found: dict[tuple[str, str], str] = {}
+    for name in waiting[:_MOST_RUNS]:
+        paths = home.run(name)
+        try:
+            run = fold(name, journal.join(segments(paths)))
+        except (OSError, journal.Unreadable, InvalidTransition):
+            continue
+        config = config_of(placed_run(run, paths).yaml_path) if run else AjetConfig()
+        if config.project_name and config.experiment_name:
+            found[config.project_name, config.experiment_name] = name
+    return found
