@@ -209,6 +209,13 @@ def test_a_torn_line_does_not_swallow_the_next(tmp_path: Path, left: bytes, then
     assert (tmp_path / "j").read_bytes() == then
 
 
+def test_what_is_appended_to_a_removed_file_is_not_durable(tmp_path: Path) -> None:
+    with Appender(tmp_path / "j") as journal:
+        (tmp_path / "j").unlink()
+        with pytest.raises(FileNotFoundError):
+            journal.append("new")
+
+
 def test_a_line_is_one_line(tmp_path: Path) -> None:
     with Appender(tmp_path / "j") as journal:
         with pytest.raises(ValueError, match="newline"):

@@ -213,6 +213,8 @@ class Appender:
         try:
             write_all(self._fd, b"\n" * self._is_torn(size) + b"".join(line + b"\n" for line in data))
             os.fdatasync(self._fd)
+            if os.fstat(self._fd).st_nlink == 0:  # written all the same, where nobody will ever read it
+                raise FileNotFoundError(errno.ENOENT, "The file was removed")
         except OSError:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, size)
