@@ -32,7 +32,7 @@ def true_hash(flag: dict[str, Any]) -> bool:
 
 
 def test_results_and_last_the_flag(home: Home) -> None:
-    conf = "ajet: {trainer_common: {val_print_to_markdown_file_path: val.txt}}\n"
+    conf = f"ajet: {{trainer_common: {{val_print_to_markdown_file_path: {home.code}/val.txt}}}}\n"
     (home.code / "conf.yaml").write_text(conf)
     home.move_in("exp.md", home.blueprint(EVALUATED, yaml_path="conf.yaml"))
     home.drain()

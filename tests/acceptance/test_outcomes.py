@@ -73,7 +73,7 @@ TIMES: dict[str, tuple[str, str, str, str]] = {
 def test_the_time_limit(make_home: MakeHome) -> None:
     home = make_home(slots=slots(len(TIMES)), limits={"grace": "500 ms"})
     for name, (mode, command, *_) in TIMES.items():
-        conf = f"ajet: {{trainer_common: {{val_print_to_markdown_file_path: {name}.txt}}}}\n"
+        conf = f"ajet: {{trainer_common: {{val_print_to_markdown_file_path: {home.code}/{name}.txt}}}}\n"
         (home.code / f"{name}.yaml").write_text(conf)
         text = home.blueprint(command, name, mode=mode, gpus="0", max_time="3 seconds", yaml_path=f"{name}.yaml")
         home.move_in(f"{name}.md", text)
