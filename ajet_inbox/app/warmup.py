@@ -7,6 +7,7 @@ from datetime import datetime
 from loguru import logger
 
 from ajet_inbox.app.examine import examine
+from ajet_inbox.app.gathering import Place
 from ajet_inbox.core.blueprint import Blueprint
 from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.journal import Drop, Submitted
@@ -25,7 +26,7 @@ _BLUEPRINT = b"## [exp_purpose]\nnone\n## [exp_launch_command]\n```\ntrue\n```\n
 def warm_up(home: HomePaths, settings: Settings) -> None:
     """Read a blueprint, make a launch script and the pages of a run, all of nothing; writes no file. Takes 0.1 s."""
     try:
-        examine(_BLUEPRINT, _NAME, None, settings.security.autokill)
+        examine(_BLUEPRINT, _NAME, None, Place(settings=settings))
         render_launch(
             Launch(run=_NAME, number=1, drop="", codebase="/", interpreter="python3", command="true", result_dir="")
         )
