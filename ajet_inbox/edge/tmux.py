@@ -130,8 +130,9 @@ class Tmux:
         return Reply() if reply.trouble in (Trouble.NO_SESSION, Trouble.NO_SERVER) else reply
 
     def close(self) -> None:
-        """Ends the server, unless it has a session."""
-        if self._ask("list-sessions").lines == ():
+        """Ends the server, unless it has a session or does not say."""
+        reply = self._ask("list-sessions")
+        if not reply.lines and reply.trouble in (None, Trouble.NO_SESSION):
             self._ask("kill-server")
 
     def capture(self, session: str, lines: int) -> str:

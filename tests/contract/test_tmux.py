@@ -147,6 +147,19 @@ def test_a_stopped_server_blocks_nobody(tmux: Tmux, runtime: Path, sleeper: Path
     poll(lambda: tmux.exists("ajet_x") is False)  # what was asked meanwhile is done late
 
 
+def test_only_an_idle_server_is_closed(tmux: Tmux, runtime: Path, sleeper: Path) -> None:
+    tmux.launch("ajet_x", sleeper)
+    server = the_server(runtime)
+    tmux.close()
+    os.kill(server, signal.SIGSTOP)
+    Tmux(runtime, timeout_s=0.3).close()
+    os.kill(server, signal.SIGCONT)
+    assert tmux.exists("ajet_x") is True
+    tmux.destroy("ajet_x")
+    tmux.close()
+    poll(lambda: not servers(runtime))
+
+
 def test_a_stuck_call_does_not_keep_a_process_from_ending(runtime: Path, tmux: Tmux, sleeper: Path) -> None:
     tmux.launch("ajet_x", sleeper)
     server = the_server(runtime)
