@@ -10,6 +10,8 @@ import json
 import os
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -274,10 +276,13 @@ class Home:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, env=environment())
 
     def tmux_server(self) -> tuple[int, int] | None:
-        """The pid of the home's tmux server, and when it was started."""
-        answer = self.tmux("display-message", "-p", "#{pid}").stdout.strip()
-        started = processes.start_time(int(answer)) if answer else None
-        return (int(answer), started) if started is not None else None
+        """The pid of the home's tmux server, and when it was started. It is not asked, for it may hang."""
+        with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(OSError):
+            client.connect(str(self.runtime / "tmux"))
+            pid, _, _ = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            started = processes.start_time(pid)
+            return (pid, started) if started is not None else None
+        return None
 
     def sessions(self) -> list[str]:
         return self.tmux("list-sessions", "-F", "#{session_name}").stdout.splitlines()

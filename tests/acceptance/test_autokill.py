@@ -56,7 +56,7 @@ def test_it_ends_all_but_us(make_home: MakeHome, look: str) -> None:
     home.mark_and_move_in(f"{NAME}.md", home.counted(f"{VICTIM}python kill.py {look} killed", NAME))
     home.mark_and_move_in("next.md", home.counted("exit 0", "next"))
     poll(lambda: home.sessions())
-    server = home.tmux("display-message", "-p", "#{pid}").stdout
+    server = home.tmux_server()
     flag = home.flag(NAME)
     home.flag("next")
     poll(lambda: home.sessions() == [])
@@ -64,7 +64,7 @@ def test_it_ends_all_but_us(make_home: MakeHome, look: str) -> None:
     assert "time.sleep" in home.console(NAME), "it did end others"
     assert flag["exit_code"] == 7
     assert_kept(home, {NAME: 7, "next": 0})
-    assert home.tmux("display-message", "-p", "#{pid}").stdout == server
+    assert home.tmux_server() == server
     assert not home.exit(NAME)["adopted"]
     assert watcher.process.poll() is None
     assert watcher.log.count("Watching") == 1

@@ -16,7 +16,7 @@ import pytest
 
 from ajet_inbox.edge import processes
 from tests.acceptance.home import COUNTED, Home, poll
-from tests.acceptance.promise import assert_kept, started
+from tests.acceptance.promise import UNTIL_LET, assert_kept, let_end, started
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 # Starts a watcher, and with it a tmux server and supervisors, that read their boot id in the file named first.
@@ -96,8 +96,8 @@ def test_a_training_goes_on_from_its_checkpoint(
 
 
 SECTIONS: dict[str, dict[str, str]] = {
-    "command": {"command": "sleep 1; exit 3"},
-    "prepare": {"command": "exit 0", "prepare_command": COUNTED + "sleep 1; exit 3"},
+    "command": {"command": UNTIL_LET},
+    "prepare": {"command": "exit 0", "prepare_command": COUNTED + UNTIL_LET},
 }
 
 
@@ -107,6 +107,7 @@ def test_a_command_that_had_ended_before_is_told_truly(home: Home, reboot: Calla
     run_until_begun(home, **SECTIONS[stage])
     keeper = started(home, "exp")["keeper_pid"]
     os.kill(keeper, signal.SIGSTOP)
+    let_end(home)
     poll((home.run().attempt(1) / "status").exists)
     reboot()
     assert not (home.run().attempt(1) / "exit.json").exists()

@@ -14,14 +14,12 @@ import pytest
 
 from ajet_inbox.edge import processes
 from tests.acceptance.home import Home, Watcher, poll
-from tests.acceptance.promise import CHAOS, assert_kept, assert_told_once, keepers, started
+from tests.acceptance.promise import CHAOS, UNTIL_LET, assert_kept, assert_told_once, keepers, let_end, started
 
 MakeHome = Callable[..., Home]
 
-LONG = "sleep 1.5; exit 3"
 
-
-def drop(home: Home, command: str = LONG, name: str = "exp", **sections: str) -> None:
+def drop(home: Home, command: str = UNTIL_LET, name: str = "exp", **sections: str) -> None:
     home.mark_and_move_in(f"{name}.md", home.counted(command, name, **sections))
 
 
@@ -45,6 +43,7 @@ def test_an_end_that_nobody_saw(home: Home) -> None:
     watcher = home.watch()
     begun(home)
     watcher.kill()
+    let_end(home)
     poll(lambda: (home.run().attempt(1) / "exit.json").exists())
     home.drain()
     assert_kept(home, {"exp": 3})
@@ -56,6 +55,7 @@ def test_an_end_without_watcher_and_supervisor(home: Home) -> None:
     begun(home)
     watcher.kill()
     kill_keeper(home)
+    let_end(home)
     poll(lambda: home.counts("exp")[1])
     home.drain()
     assert_kept(home, {"exp": 3})
@@ -63,12 +63,15 @@ def test_an_end_without_watcher_and_supervisor(home: Home) -> None:
 
 
 def test_a_stop_as_systemd_does_it_leaves_experiments_alone(home: Home) -> None:
-    drop(home, "sleep 2; exit 3")
+    drop(home)
     watcher = home.watch()
     begun(home)
     assert watcher.stop() == 0
     assert home.counts("exp") == (1, 0)
-    home.drain()
+    again = home.watch("--drain")
+    poll(lambda: home.events().count("claimed") == 3)
+    let_end(home)
+    assert again.wait() == 0
     assert_kept(home, {"exp": 3})
     assert home.events().count("launched") == 1
     assert not home.exit()["adopted"], "its supervisor had gone on as well"
@@ -83,6 +86,7 @@ def test_the_tmux_server_is_killed(home: Home) -> None:
     watcher = home.watch("--drain")
     begun(home)
     kill_server(home)
+    let_end(home)
     assert watcher.wait() == 0
     assert_kept(home, {"exp": 3, "next": 0})
 
@@ -93,6 +97,7 @@ def test_the_supervisor_is_killed(home: Home) -> None:
     watcher = home.watch("--drain")
     begun(home)
     kill_keeper(home)
+    let_end(home)
     assert watcher.wait() == 0
     assert_kept(home, {"exp": 3, "next": 0})
     assert home.exit()["adopted"]
@@ -104,18 +109,20 @@ def test_both_are_killed(home: Home) -> None:
     begun(home)
     kill_server(home)
     kill_keeper(home)
+    let_end(home)
     assert watcher.wait() == 0
     assert_kept(home, {"exp": 3})
 
 
 @pytest.mark.skipif(not CHAOS, reason="only in the long form: a second death is noticed after 10 s")
 def test_one_supervisor_after_the_other_is_killed(home: Home) -> None:
-    drop(home, "sleep 4; exit 3")
+    drop(home)
     watcher = home.watch("--drain")
     begun(home)
     kill_keeper(home)
     [adopter] = poll(lambda: keepers(home))
     os.kill(adopter, signal.SIGKILL)
+    let_end(home)
     assert watcher.wait() == 0
     assert_kept(home, {"exp": 3})
 
@@ -146,12 +153,9 @@ def test_the_supervisor_is_killed_before_it_has_begun(home: Home) -> None:
 
 def test_the_tmux_server_hangs_at_a_launch(home: Home) -> None:
     """The request of a watcher that has died meanwhile is fulfilled as well, and changes nothing."""
-    drop(home, "exit 0", "first")
-    home.drain()
+    watcher = watching(home)
     server = home.tmux_server()
     assert server
-    watcher = home.watch()
-    poll(lambda: watcher.log.count("Watching") == 2)
     os.kill(server[0], signal.SIGSTOP)
     drop(home)
     poll(lambda: home.run().journal.exists() and "starting" in home.events())
@@ -159,8 +163,9 @@ def test_the_tmux_server_hangs_at_a_launch(home: Home) -> None:
     again = home.watch("--drain")
     poll(lambda: home.events().count("claimed") == 3)
     os.kill(server[0], signal.SIGCONT)
+    let_end(home)
     assert again.wait() == 0
-    assert_kept(home, {"first": 0, "exp": 3})
+    assert_kept(home, {"exp": 3})
 
 
 def kill_server(home: Home) -> None:
@@ -236,11 +241,12 @@ def test_nothing_can_be_written_when_a_run_ends(
     small_home: Home, trouble: Callable[[Home], contextlib.AbstractContextManager[None]]
 ) -> None:
     home = small_home
-    drop_in_place(home, LONG)
+    drop_in_place(home, UNTIL_LET)
     drop_in_place(home, "exit 0", "next")
     watcher = home.watch("--drain")
     begun(home)
     with trouble(home):
+        let_end(home)
         poll(lambda: home.counts("exp")[1])
         poll(lambda: "could not be" in watcher.log or keepers(home))
         time.sleep(0.5)  # in which something wrong could be done
@@ -258,10 +264,11 @@ def test_the_journal_cannot_be_written(home: Home) -> None:
     watcher = home.watch("--drain")
     home.until("cancelled", state="running")
     home.flag("ends")
-    drop(home, "sleep 2; exit 3", "later")
+    drop(home, name="later")
     home.until("later", state="running")
     with frozen(home.run("later").journal), frozen(home.run("cancelled").journal):
         home.ajet("cancel", "cancelled", "--reason", "enough")
+        let_end(home)
         poll(lambda: watcher.log.count("Record could not be done") == 2)
         assert not home.has_flag("later")
         assert not home.has_flag("cancelled")

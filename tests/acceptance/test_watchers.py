@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.home import Home, Watcher, poll
-from tests.acceptance.promise import CHAOS, assert_kept, assert_told_once
+from tests.acceptance.promise import CHAOS, UNTIL_LET, assert_kept, assert_told_once, let_end
 
 MakeHome = Callable[..., Home]
 
@@ -79,13 +79,14 @@ def test_two_hosts_share_the_work(home: Home, hosts: Callable[[str], Watcher]) -
 
 def test_nobody_takes_what_runs_on_another_host(home: Home, hosts: Callable[[str], Watcher]) -> None:
     alpha = hosts("alpha")
-    home.mark_and_move_in("long.md", home.counted("sleep 4; exit 3", "long"))
+    home.mark_and_move_in("long.md", home.counted(UNTIL_LET, "long"))
     home.until("long", state="running")
     hosts("beta")
     poll(lambda: set(shown(home)) == {"alpha", "beta"})
     alpha.kill()
     home.mark_and_move_in("short.md", home.counted("exit 0", "short"))
     assert home.flag("short")["host"] == "beta"
+    let_end(home)
     poll(lambda: home.counts("long")[1])
     assert not home.has_flag("long"), "its end is for its own host to tell"
     hosts("alpha")
