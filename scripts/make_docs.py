@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from ajet_inbox.cli.base import GROUPS
+from ajet_inbox.core.checking.page import page
 from ajet_inbox.core.lifecycle import diagram
 from ajet_inbox.core.settings.write import reference
 
@@ -28,6 +29,7 @@ def pages() -> dict[str, str]:
         ROOT.joinpath(name).read_text(encoding="utf-8") for name in ("README.md", "ARCHITECTURE.md")
     )
     return {
+        "docs/checks.md": page(),
         "docs/settings.md": reference(),
         "README.md": renewed(readme, "commands", commands()),
         "ARCHITECTURE.md": renewed(architecture, "diagram", f"```mermaid\n{diagram()}\n```"),

@@ -38,8 +38,8 @@ _KEYS = {
     "context_tracker.timeline_merging_policy": "timeline_compare_level ignore_tools",
     "debug": "debug_max_parallel debug_first_n_tasks debug_vllm_port debug_vllm_seed debug_tensor_parallel_size",
     "trainer_common": "val_before_train val_pass_n val_only val_max_num_task_each_validation"
-    " val_max_num_task_clip_method val_print_to_markdown_file_path train_print_to_markdown_file_path save_freq test_freq"
-    " total_training_steps total_epochs nnodes n_gpus_per_node logger mini_batch_num use_kl_loss"
+    " val_max_num_task_clip_method val_print_to_markdown_file_path train_print_to_markdown_file_path save_freq"
+    " test_freq total_training_steps total_epochs nnodes n_gpus_per_node logger mini_batch_num use_kl_loss"
     " use_kl_in_reward kl_penalty_type kl_loss_coef kl_loss_type ppo_epochs loss_extra_scale_ratio"
     " ulysses_sequence_parallel_size checkpoint_base_dir save_trajectory_as_json_file"
     " loss_weight_normalization_episode_level advantage_estimation_episode_level resume_mode"

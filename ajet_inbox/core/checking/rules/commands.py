@@ -184,6 +184,7 @@ def _kills_found(simple: Simple, after: Simple | None) -> bool:
 
 
 _INTERACTIVE = frozenset({"vi", "vim", "nvim", "nano", "emacs", "less", "more", "top", "htop", "nvtop", "man", "watch"})
+_TMUX_ATTACH = re.compile(r"(?:-[LSfc] \S+ |-\w+ )*(?:a|at|attach|attach-session)(?: |$)")
 _BATCH = {"top": r"-\w*b\w*", "emacs": r"--batch|-batch", "vi": r"-e\w*", "vim": r"-e\w*"}
 
 
@@ -196,7 +197,7 @@ def _terminal(case: Case) -> Findings:
 def _waits_for_a_person(simple: Simple) -> str | None:
     program, words = simple.program, simple.arguments
     first = words[0] if words else ""
-    if program == "tmux" and any(word in ("a", "at", "attach", "attach-session") for word in words):
+    if program == "tmux" and _TMUX_ATTACH.match(" ".join(words)):
         return "tmux attach"
     if program == "screen" and any(re.fullmatch(r"-(?:r|x|rd|dr|RR)", word) for word in words):
         return f"screen {first}"
@@ -217,8 +218,13 @@ def _background(case: Case) -> Findings:
 
 def _sudo(case: Case) -> Findings:
     for section, simple in _simple(case):
-        if any(PurePosixPath(word).name == "sudo" for word in simple.words[:3]):
+        before = simple.words[: len(simple.words) - len(simple.arguments) - 1]
+        if "sudo" in map(_name, before):
             yield SUDO.found(case, section, "sudo may ask for a password that nobody types.", fragment="sudo")
+
+
+def _name(word: str) -> str:
+    return PurePosixPath(word).name
 
 
 # ---- removing -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ajet_inbox.core.training.ajet import conf_path
 _PLACEHOLDER = re.compile(
     r"[<{$]|^/(?:abs(?:olute)?/)?path/to\b|\b(?:todo|tbd|fixme|xxx+|your[_-]\w+)\b|\.\.\.|…", re.I
 )
-_ABSOLUTE = re.compile(r"(?:^|[\s`'\"“(（=:：|,，*])[/~]\w|exp_\w+")
+_ABSOLUTE = re.compile(r"(?:^|[\s`'\"“(（=:：|,，*])~?/\w|exp_codebase_dir")
 
 CODEBASE_RELATIVE = Code(
     name="codebase_relative",
@@ -51,7 +51,7 @@ PLACEHOLDER = Code(
     name="placeholder_unresolved",
     kind=Kind.TEXT,
     level=Level.ERROR,
-    about="A path still holds a placeholder, such as <path> or /path/to/code.",
+    about="A path still holds a placeholder, such as `<path>` or `/path/to/code`.",
     fix="Write the path itself.",
 )
 RESULT_AT_ROOT = Code(

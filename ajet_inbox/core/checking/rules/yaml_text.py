@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
@@ -14,7 +13,7 @@ from ajet_inbox.core.training.ajet_keys import ARGUMENTS, KEYS, OPEN, OTHER_ARGU
 from ajet_inbox.core.training.yaml_file import Fault, YamlFile
 
 _MOST_TOLD = 10
-_NEAR = 0.75
+_NEAR = 0.7
 
 UNPARSABLE = Code(
     name="yaml_unparsable",
@@ -111,7 +110,7 @@ def _unknown(case: Case) -> Findings:
     if not case.is_agentjet or not isinstance(yaml, YamlFile):
         return
     for key, line in list(_strangers(yaml).items())[:_MOST_TOLD]:
-        near = _nearest(key, KEYS)
+        near = _nearest(key)
         message = f"AgentJet has no key {key} (line {line} of the yaml)" + (f"; did you mean {near}?" if near else ".")
         yield KEY_UNKNOWN.found(case, _section(case), message, level=None if near else Level.INFO)
 
@@ -129,6 +128,7 @@ def _strangers(yaml: YamlFile) -> dict[str, int]:
 
 
 _PREFIXES = frozenset(".".join(parts[:n]) for parts in (key.split(".") for key in KEYS) for n in range(1, len(parts)))
+_NAMES = KEYS | _PREFIXES
 # Groups of `ajet:` that stand beside it by mistake. `data` is left out: verl has a group of that name there.
 _MISPLACED = frozenset(key.split(".")[1] for key in KEYS if key.count(".") > 1) - {"data"}
 
@@ -140,16 +140,16 @@ def _unknown_part(key: str) -> str:
     return next((part for part in beginnings if part not in _PREFIXES and part not in KEYS), key)
 
 
-def _nearest(key: str, known: Iterable[str]) -> str | None:
-    """The known key that was meant: one spelled alike, else the one that has the same last name elsewhere."""
-    if near := get_close_matches(key, known, n=1, cutoff=0.9):
-        return near[0]
-    last = key.rpartition(".")[2]
-    same = [name for name in known if name.rpartition(".")[2] == last]
-    if same:
-        return min(same, key=len) if len(same) == 1 or not key.startswith("ajet.") else same[0]
-    siblings = [name for name in known if name.rpartition(".")[0] == key.rpartition(".")[0]]
-    return next(iter(get_close_matches(key, siblings, n=1, cutoff=_NEAR)), None)
+def _nearest(key: str) -> str | None:
+    """The known key or group that was meant: one that only lies elsewhere, else one that is spelled like it."""
+    if f"ajet.{key}" in _NAMES:
+        return f"ajet.{key}"
+    group, _, last = key.rpartition(".")
+    siblings = {name.rpartition(".")[2]: name for name in _NAMES if name.rpartition(".")[0] == group}
+    if near := get_close_matches(last, siblings, n=1, cutoff=_NEAR):
+        return siblings[near[0]]
+    elsewhere = [name for name in KEYS if name.rpartition(".")[2] == last]
+    return min(elsewhere, key=lambda name: (name.count("."), name), default=None)
 
 
 def _script(case: Case) -> Findings:
