@@ -98,7 +98,7 @@ def accepted(home: HomePaths, dropped: Dropped) -> Search:
 
 
 def _drop_name(source: Path, given: str | None, inside: tuple[str, ...] | None) -> str:
-    name = given or source.name
+    name = source.name if given is None else given
     if inside is None and not name.endswith(".md"):
         name += ".md"
     if "/" in name or "\0" in name or not name.isprintable() or is_ignored(name):
