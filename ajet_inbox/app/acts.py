@@ -20,6 +20,7 @@ from ajet_inbox.app.identity import judge
 from ajet_inbox.app.lanes import AGAIN_S
 from ajet_inbox.app.progress import Progress, note_sources
 from ajet_inbox.app.publish import Results
+from ajet_inbox.app.task_drops import Drafter
 from ajet_inbox.core import effects as do
 from ajet_inbox.core import events as saw
 from ajet_inbox.core.blueprint import Kind, Problem
@@ -61,11 +62,13 @@ class Acts:
         self.intakes: dict[str, Intake] = {}
         self.watched: dict[str, tuple[int, asyncio.Task[None]]] = {}
         self.progress: dict[str, Progress] = {}
+        self._drafter = Drafter(world.home, world.settings, world.environment)
         self._acts: dict[type, Callable[[Any], Awaitable[None]]] = {
             do.Admit: self._admit,
             do.Look: self._look,
             do.Take: self._take,
             do.Record: self._record,
+            do.Draft: self._draft,
             do.Prepare: self._prepare,
             do.Launch: self._launch,
             do.Watch: self._watch,
@@ -122,6 +125,21 @@ class Acts:
         taken = self.intakes[effect.drop_id]
         journals.first_segment(taken.run / "journal", self._world.me, effect.entries, _now())
         return intake.commit(self._home, taken, effect.name)
+
+    async def _draft(self, effect: do.Draft) -> None:
+        run = self._run(effect.run)
+
+        def is_over() -> bool:
+            known = self._world.fleet().runs.get(run.name)
+            return known is None or known.state is not State.SUBMITTED
+
+        self._tell(await self._drafter.draft(run, is_over=is_over, is_dropped=self._is_dropped))
+
+    def _is_dropped(self, key: str) -> bool:
+        """Whether a drop with this key has become a run, or is about to."""
+        fleet = self._world.fleet()
+        known = [*(run.drop for run in fleet.runs.values()), *(s.drop for s in fleet.admitting.values())]
+        return key in {drop.key for drop in known} | {ended.key for ended in fleet.settled.values()}
 
     # --- claims ------------------------------------------------------------------------------------------------------
 

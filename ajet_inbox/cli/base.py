@@ -30,6 +30,12 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "retry": "Drop what a run was dropped as once more, as a new run.",
         },
     ),
+    "draft": (
+        "Drafting",
+        {
+            "draft": "Write blueprints from a task description.",
+        },
+    ),
     "looking": (
         "Looking",
         {

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ajet_inbox.core import journal
 from ajet_inbox.core.blueprint import Kind, Problem, errors
+from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.events import DropRead
 from ajet_inbox.core.fleet import Fleet
 from ajet_inbox.core.journal import AnyEntry, Drop, Finished, Reason
@@ -21,8 +22,13 @@ _Rule = Callable[[Fleet, DropRead], Reason | None]
 
 
 def admit(fleet: Fleet, drop: DropRead, now: datetime) -> tuple[AnyEntry, ...]:
-    """The first entries of the drop's journal: accepted and handed back to the queue, or rejected with the reason."""
+    """The first entries of the drop's journal: accepted and handed back to the queue, or rejected with the reason.
+
+    A task takes no place in the queue: whoever admits it keeps it, and drafts it next.
+    """
     objection = next((reason for rule in _RULES if (reason := rule(fleet, drop)) is not None), None)
+    if objection is None and drop.submitted.drop.kind is DropKind.TASK:
+        return (drop.submitted,)
     if objection is None:
         return (drop.submitted, journal.Accepted(at=now), journal.Relinquished(at=now))
     finished = Finished(at=now, via=Step.REJECT, outcome=Outcome.REJECTED, reason=objection)

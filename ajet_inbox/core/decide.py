@@ -55,10 +55,10 @@ def _arriving(fleet: Fleet, event: saw.Arriving, now: datetime) -> Decision:
 
 def _drop_read(fleet: Fleet, event: saw.DropRead, now: datetime) -> Decision:
     entries = admit(fleet, event, now)
-    submitted = event.submitted
-    if isinstance(entries[1], journal.Accepted):
+    submitted, last = event.submitted, entries[-1]
+    rejected_for = last.reason.code if isinstance(last, Finished) else None
+    if rejected_for is None:
         fleet = replace(fleet, admitting={**fleet.admitting, submitted.drop.id: submitted})
-    rejected_for = entries[1].reason.code if isinstance(entries[1], Finished) else None
     return fleet, (do.Admit(drop_id=submitted.drop.id, name=event.name, entries=entries, rejected_for=rejected_for),)
 
 
@@ -69,6 +69,16 @@ def _admitted(fleet: Fleet, event: saw.Admitted, now: datetime) -> Decision:
         fleet, effects = go_on(with_run(fleet, event.run), event.run.name, now)
     fleet, more = _replace(fleet, event.run, now)
     return fleet, (*effects, *more)
+
+
+def _drafted(fleet: Fleet, event: saw.Drafted, now: datetime) -> Decision:
+    run = fleet.runs.get(event.run)
+    if run is None or run.state is not State.SUBMITTED or not fleet.mine(run):
+        return fleet, ()
+    outcome = Outcome.SUCCEEDED if event.trouble is None else Outcome.FAILED
+    dropped = f", and dropped as {event.dropped_as}" if event.dropped_as else ""
+    reason = event.trouble or Reason(code="drafted", text=f"A blueprint was drafted into the run's draft/{dropped}.")
+    return record(fleet, run, now, Finished(at=now, via=Step.CONCLUDE, outcome=outcome, reason=reason))
 
 
 def _not_admitted(fleet: Fleet, event: saw.AdmitFailed | saw.Delayed, now: datetime) -> Decision:
@@ -307,6 +317,7 @@ _HANDLERS: dict[type, Callable[[Fleet, Any, datetime], Decision]] = {
     saw.Admitted: _admitted,
     saw.AdmitFailed: _not_admitted,
     saw.Delayed: _not_admitted,
+    saw.Drafted: _drafted,
     saw.JournalRead: _journal_read,
     saw.Vanished: _vanished,
     saw.Looked: _looked,

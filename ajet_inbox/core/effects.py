@@ -39,6 +39,12 @@ class Record(Struct, frozen=True, kw_only=True):
     entries: tuple[AnyEntry, ...]
 
 
+class Draft(Struct, frozen=True, kw_only=True):
+    """Draft a blueprint from the task that was dropped; what an earlier try left is made anew."""
+
+    run: str
+
+
 class Prepare(Struct, frozen=True, kw_only=True):
     """Make the run's folder ready for an attempt."""
 
@@ -90,4 +96,4 @@ class Answered(Struct, frozen=True, kw_only=True):
     request_id: str
 
 
-Effect = Admit | Look | Take | Record | Prepare | Launch | Watch | Halt | Publish | CleanUp | Reload | Answered
+Effect = Admit | Look | Take | Record | Draft | Prepare | Launch | Watch | Halt | Publish | CleanUp | Reload | Answered

@@ -70,6 +70,14 @@ class AdmitFailed(Struct, frozen=True, kw_only=True):
     drop_id: str
 
 
+class Drafted(Struct, frozen=True, kw_only=True):
+    """The draft of a dropped task stands, or never will: `trouble` says why. `dropped_as`: it was also submitted."""
+
+    run: str
+    trouble: Reason | None = None
+    dropped_as: str | None = None
+
+
 class Holder(StrEnum):
     """Who holds a run, as seen from this watcher."""
 
@@ -214,6 +222,7 @@ Event = (
     | Delayed
     | Admitted
     | AdmitFailed
+    | Drafted
     | JournalRead
     | Vanished
     | Looked

@@ -30,6 +30,8 @@ def go_on(fleet: Fleet, name: str, now: datetime) -> Decision:
     if run is None or not fleet.mine(run):
         return fleet, ()
     match run.state:
+        case State.SUBMITTED:
+            return fleet, (do.Draft(run=name),)
         case State.PREPARING:
             return fleet, (do.Prepare(run=name),)
         case State.STARTING:

@@ -11,7 +11,7 @@ from enum import StrEnum
 class State(StrEnum):
     """Where a run stands."""
 
-    SUBMITTED = "submitted"  # claimed from the inbox, not judged yet
+    SUBMITTED = "submitted"  # claimed from the inbox; not judged yet, or a task that is being drafted
     QUEUED = "queued"  # accepted, waiting for a slot; belongs to nobody
     HELD = "held"  # taken out of the queue by a person until released
     PREPARING = "preparing"  # has a slot; its folder is being made ready
@@ -67,6 +67,7 @@ class Outcome(StrEnum):
 TRANSITIONS: dict[tuple[State, Step], State] = {
     (State.SUBMITTED, Step.ACCEPT): State.QUEUED,
     (State.SUBMITTED, Step.REJECT): State.FINISHED,
+    (State.SUBMITTED, Step.CONCLUDE): State.FINISHED,
     (State.SUBMITTED, Step.CANCEL): State.FINISHED,
     (State.QUEUED, Step.ALLOCATE): State.PREPARING,
     (State.QUEUED, Step.HOLD): State.HELD,

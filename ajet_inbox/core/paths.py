@@ -28,6 +28,11 @@ class RunPaths:
         return self.root / "work"
 
     @property
+    def draft(self) -> Path:
+        """What was drafted from a dropped task."""
+        return self.root / "draft"
+
+    @property
     def journal(self) -> Path:
         """The segments of the record."""
         return self.root / "journal"

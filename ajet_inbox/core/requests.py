@@ -71,7 +71,7 @@ def _act(fleet: Fleet, run: Run, asked: Asked, now: datetime) -> Decision:
         reason = Reason(code="lost", text=f"Given up by {asked.by}: {asked.reason or 'no reason given'}.")
         lost = Finished(at=now, via=Step.LOSE, outcome=Outcome.LOST, reason=reason, by=asked.by)
         return record(fleet, run, now, lost)
-    if run.state is State.BACKOFF:
+    if run.state in (State.SUBMITTED, State.BACKOFF):
         return record(fleet, run, now, cancelled(asked, now))
     if (run.state, Step.STOP) not in TRANSITIONS:
         return fleet, ()

@@ -90,7 +90,7 @@ class Config:
         # Quoted, for YAML before 1.2 takes a name such as 8_1 or `on` for something else.
         group[name] = DoubleQuotedScalarString(value) if type(value) is str else value
 
-    def resolve(self, key: str) -> str:
+    def whole_key(self, key: str) -> str:
         """The whole key that a caller means by `key`, who may leave out what stands above it.
 
         Raises:

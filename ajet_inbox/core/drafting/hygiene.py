@@ -14,6 +14,7 @@ GPUS = 8
 TEST_FREQ = 20  # AgentJet's own default
 _TRAINER = f"{ROOT}.trainer_common"
 _SELDOM = 50  # steps take minutes: a day may have no more than a few hundred of them
+_LOGGER = "swanlab"  # where the yaml does not say
 _LOGGER_KEYS = {"swanlab": "SWANLAB_API_KEY", "wandb": "WANDB_API_KEY"}
 
 
@@ -70,6 +71,8 @@ def checkpoints(config: Config, codebase: str) -> str:
 
 
 def logger_key(config: Config) -> tuple[str, str] | None:
-    """The service that the yaml logs to, and the variable that has the key for it; None where none is needed."""
-    logger = config.get(f"{_TRAINER}.logger")
+    """The service that AgentJet logs to, and the variable that has the key for it; None where none is needed."""
+    if not config.has(ROOT):
+        return None
+    logger = config.get(f"{_TRAINER}.logger") or _LOGGER
     return (logger, _LOGGER_KEYS[logger]) if isinstance(logger, str) and logger in _LOGGER_KEYS else None

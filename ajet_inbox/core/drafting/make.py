@@ -41,7 +41,9 @@ def _resolved(wish: Wish, frame: Frame) -> list[tuple[Setting, ...]]:
     chosen = [(*wish.settings, *own) for own in combinations(wish.axes, zipped=wish.zipped)]
     if config is None and any(chosen):
         raise DraftError("There is no yaml in which anything could be set.", "Name one with --yaml.")
-    return [tuple(replace(each, key=config.resolve(each.key)) for each in own) for own in chosen] if config else chosen
+    return (
+        [tuple(replace(each, key=config.whole_key(each.key)) for each in own) for own in chosen] if config else chosen
+    )
 
 
 def _names(name: str, own: Sequence[tuple[Setting, ...]]) -> list[str]:

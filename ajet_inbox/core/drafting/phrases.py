@@ -55,8 +55,8 @@ PHRASES: dict[str, tuple[str, str]] = {
     ),
     # before and after
     "before.key": (
-        "The yaml logs to {logger}, so {variable} has to be in the environment of experiments.",
-        "yaml 使用 {logger} 记录日志，实验环境中必须有 {variable}。",
+        "It logs to {logger}, so {variable} has to be in the environment of experiments.",
+        "使用 {logger} 记录日志，实验环境中必须有 {variable}。",
     ),
     "before.nothing": ("Nothing is known that it still needs.", "未发现还缺少什么。"),
     "after.checkpoints": (

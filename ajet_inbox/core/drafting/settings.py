@@ -63,13 +63,11 @@ def read_axis(text: str) -> Axis:
     Raises:
         DraftError: it is something else.
     """
-    key, equals, written = text.partition("=")
-    values = dict.fromkeys(value.strip() for value in _VALUES.findall(written))
-    if not equals or not all(values) or _VALUES.sub("", written).strip(","):
+    key, _, written = text.partition("=")
+    values = [value.strip() for value in _VALUES.findall(written)]
+    if not values or not all(values) or _VALUES.sub("", written) != "," * (len(values) - 1):
         raise DraftError(f"{text!r} gives no values to sweep over.", "Write KEY=V1,V2,... with a value between commas.")
-    settings = tuple(read_setting(f"{key}={value}") for value in values)
-    if not settings:
-        raise DraftError(f"{text!r} gives no values to sweep over.", "Write KEY=V1,V2,...")
+    settings = tuple(read_setting(f"{key}={value}") for value in dict.fromkeys(values))
     return Axis(settings=settings)
 
 

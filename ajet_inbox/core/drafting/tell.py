@@ -20,13 +20,13 @@ _Settings = tuple[Setting, ...]
 
 
 def purpose(frame: Frame) -> str:
-    """The task's first line, or that of the parent."""
+    """The task's first line, or that of the parent, or at least the name."""
     before = frame.wish.parent
     text = headline(frame.asked.text)
     if not text and before:
         purpose = (before.blueprint.purpose or "?").partition("\n")[0]
         text = plain(say("purpose.next", frame.wish.language, parent=before.run, purpose=purpose))
-    return shortened(text, _PURPOSE_LENGTH)
+    return shortened(text or frame.wish.name, _PURPOSE_LENGTH)
 
 
 def origin(frame: Frame, settings: _Settings, chosen: Sequence[_Settings]) -> str:
@@ -50,10 +50,8 @@ def differences(frame: Frame, config: Config | None, settings: _Settings, chosen
         if others:
             yield say("differs.siblings", language, key=each.key, value=each.written, others=", ".join(others))
         elif wish.parent and (change := changes.get(each.key)):
-            before = change.before or say("unset", language)
-            yield say(
-                "differs.parent", language, key=each.key, after=change.after, before=before, parent=wish.parent.run
-            )
+            told = {"after": each.written, "before": change.before or say("unset", language)}
+            yield say("differs.parent", language, key=each.key, parent=wish.parent.run, **told)
         elif not wish.parent:
             yield say("differs.alone", language, key=each.key, value=each.written)
     if wish.parent and not any(each.key in changes for each in settings):

@@ -128,6 +128,8 @@ REASONS_ZH: dict[str, str] = {
     "duplicate": "重复投递",
     "result_dir_in_use": "结果目录属于另一个未结束的运行",
     "dependency_failed": "所依赖的运行没有好结果",
+    "drafted": "已起草蓝图",
+    "not_drafted": "未能起草蓝图",
     "no_slot": "没有足够大的槽位",
 }
 
