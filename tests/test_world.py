@@ -10,7 +10,7 @@ from time import monotonic
 import pytest
 
 from ajet_inbox.core.checking.facts import PathFacts
-from ajet_inbox.edge.world import examine_path, look
+from ajet_inbox.edge.world import current_user, examine_path, largest_below, look, owners
 
 
 def see(path: Path | str) -> PathFacts:
@@ -121,3 +121,32 @@ def test_many_who_look_at_once_get_the_same_answer(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(20)
     assert [facts.is_dir for facts in found] == [True] * 8
+
+
+def test_files_are_read_through_links_and_within_limits(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"\xef\xbb\xbfa: \xff")
+    (tmp_path / "link").symlink_to("a.yaml")
+    (tmp_path / "large").write_bytes(b"x" * 100)
+    os.mkfifo(tmp_path / "fifo")
+    names = ("a.yaml", "link", "large", "fifo", "absent", "\0")
+    facts = look(timeout_s=20, files=[str(tmp_path / name) for name in names], limit=50)
+    assert facts.text(str(tmp_path / "link")) == facts.text(str(tmp_path / "a.yaml")) == "a: \ufffd"
+    for name in ("large", "fifo", "absent", "\0"):
+        assert facts.text(str(tmp_path / name)) is None
+        assert facts.files[str(tmp_path / name)].why
+
+
+def test_the_largest_of_some_folders(tmp_path: Path) -> None:
+    for name, size in (("a", 10), ("b", 3000)):
+        (tmp_path / name / "global_step_1").mkdir(parents=True)
+        (tmp_path / name / "global_step_1" / "model.pt").write_bytes(b"x" * size)
+    (tmp_path / "file").write_bytes(b"x" * 9999)
+    assert largest_below(str(tmp_path)) == 3000
+    assert largest_below(str(tmp_path / "absent")) == 0
+
+
+def test_owners_of_files(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    assert owners(tmp_path, tmp_path / "a") == (current_user(),)
+    (tmp_path / "link").symlink_to("nowhere")
+    assert owners(tmp_path / "link") == (current_user(),)

@@ -9,7 +9,7 @@ from loguru import logger
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ajet_inbox.app.gathering import Place, gather, policy_facts
+from ajet_inbox.app.gathering import Place, gather, glance, policy_facts
 from ajet_inbox.app.placing import inbox_place, placed
 from ajet_inbox.core.blueprint import Blueprint, Level, Mode, Problem, Reading
 from ajet_inbox.core.checking.check import policy_problems, text_problems, world_problems
@@ -196,7 +196,7 @@ def look_again(run: Run, paths: RunPaths) -> tuple[tuple[Problem, ...], bool]:
     """What is wrong here and now with the paths of a queued run, and whether all of it is certain."""
     folder = paths.drop if run.drop.kind is DropKind.FOLDER else None
     here = placed(run.blueprint, folder, inbox_place(run, paths))
-    facts = gather(here, Place())
+    facts = glance(here, Place())
     found = world_problems(Case(blueprint=here, facts=facts, sources=sources(here, facts)))
     errors = [each for each in found if each.problem.level is Level.ERROR]
     return tuple(each.problem for each in errors), all(each.certain for each in errors)

@@ -60,16 +60,22 @@ def gather(here: Blueprint, place: Place) -> Facts:
     """All that can be known of `here` within `LOOK_S` seconds."""
     deadline = time.monotonic() + LOOK_S
     bash = {script: _asked_bash(script) for script in _scripts(here)}  # beside the looks, not behind them
-    facts = _looked(here, place, deadline)
+    facts = glance(here, place)
     if place.home is not None:
         facts = replace(facts, inbox=str(place.home.inbox), slot_gpus=_slot_gpus(place.home))
     if place.environment is not None:
         facts = replace(facts, env=frozenset(place.environment))
-    facts = replace(facts, interpreter=_interpreter(here, facts, place, deadline))
     if place.patient:
         facts = _thorough(here, facts, place, deadline)
     said = world.answers(bash, _left(deadline))
     return replace(facts, syntax={script: wrong for script, wrong in said.items() if wrong is not None})
+
+
+def glance(here: Blueprint, place: Place) -> Facts:
+    """What may change while a run waits for its slot: the paths and files that it names, and its interpreter."""
+    deadline = time.monotonic() + LOOK_S
+    facts = _looked(here, place, deadline)
+    return replace(facts, interpreter=_interpreter(here, facts, place, deadline))
 
 
 def _left(deadline: float) -> float:
