@@ -18,7 +18,6 @@ from ajet_inbox.app.gathering import Place as Judge
 from ajet_inbox.core.attempt import session_name
 from ajet_inbox.core.blueprint import Problem, errors
 from ajet_inbox.core.drafting.errors import DraftError
-from ajet_inbox.core.drafting.hygiene import GPUS
 from ajet_inbox.core.settings import Agent
 from ajet_inbox.edge import agent, neutral, processes
 from ajet_inbox.edge.agent import Ended, Errand
@@ -69,7 +68,7 @@ async def write_by_agent(page: Page, shop: Workshop, is_over: Callable[[], bool]
 
     Raises:
         DraftError: no round passed, or it changed what is not its own; the files stay as they are.
-        OSError: nothing can be written, or tmux does not answer.
+        OSError: nothing can be written now.
     """
     problems: Sequence[Problem] = ()
     for number in range(1, shop.agent.rounds + 1):
@@ -112,7 +111,6 @@ def _prompt(page: Page, shop: Workshop, problems: Sequence[Problem]) -> str:
             page.draft,
             page.text,
             shop.judge.settings.language,
-            gpus=GPUS if page.draft.gpus is None else page.draft.gpus,
             trial_log="" if isinstance(log, Unreadable) else log.decode(errors="replace"),
             problems=problems,
             templates_dir=shop.templates,
@@ -171,7 +169,7 @@ async def _terminal(errand: Errand, prompt: str, session: str, shop: Workshop) -
         await asyncio.to_thread(agent.prepare, errand, prompt, script)
         reply = await asyncio.to_thread(shop.tmux.launch, session, script)
         if reply.trouble not in (None, Trouble.SILENT):
-            raise OSError(f"tmux did not start the coding agent: {reply.message}")
+            raise DraftError(f"tmux did not start the coding agent: {reply.message}.", "See 'ajet-inbox doctor'.")
         yield
     finally:
         await asyncio.to_thread(_end, session, shop)

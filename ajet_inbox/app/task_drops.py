@@ -108,7 +108,6 @@ class Drafter:
             ),
             environment=self._environment,
             templates=self._templates,
-            beside=(self._home.inbox,),
         )
 
     @property

@@ -28,6 +28,7 @@ from ajet_inbox.app.drafting import (
 )
 from ajet_inbox.app.errors import NoHome, UsageError, UserError
 from ajet_inbox.app.gathering import Place as Judge
+from ajet_inbox.app.home import VARIABLE
 from ajet_inbox.cli.base import Command, Session, json_option, pass_session
 from ajet_inbox.cli.output import one_line, print_json, say, warn
 from ajet_inbox.core.blueprint import errors
@@ -44,6 +45,7 @@ from ajet_inbox.core.reading.parse import decode
 from ajet_inbox.core.reading.resolve import join
 from ajet_inbox.core.settings import Settings
 from ajet_inbox.edge.files import Unreadable, move_aside, read_regular
+from ajet_inbox.edge.neutral import UnsafeFolderError
 from ajet_inbox.edge.settings import load
 from ajet_inbox.edge.workplace import find
 
@@ -95,6 +97,8 @@ def draft(session: Session, /, as_json: bool, **given: Any) -> None:
         _draft(session, options, as_json=as_json)
     except DraftError as error:
         raise UserError(str(error), error.advice) from error
+    except UnsafeFolderError as error:
+        raise UserError(f"{error}.", "Then draft again.") from error
 
 
 def _draft(session: Session, options: _Options, *, as_json: bool) -> None:
@@ -125,7 +129,7 @@ def _home(session: Session, *, needed: bool) -> HomePaths | None:
     try:
         return session.home
     except NoHome:
-        if needed or session.home_given:
+        if needed or session.home_given or os.environ.get(VARIABLE):
             raise
         return None
 
@@ -208,7 +212,7 @@ def _base(options: _Options, asked: Asked, place: Place) -> Base | None:
 
 
 def _name(options: _Options, asked: Asked) -> str:
-    default = name_for(headline(asked.text)) if asked.text.strip() else f"{options.parent}_next"
+    default = name_for(headline(asked.text)) if asked.text.strip() else f"{str(options.parent)[:70]}_next"
     name = options.name
     if name is None:
         name = click.prompt("Its name", default=default) if options.asks else default
@@ -233,15 +237,17 @@ def _write_by_agent(home: HomePaths, judge: Judge, page: Page, templates: Path |
         judge=judge,
         environment=dict(os.environ),
         templates=templates,
-        beside=(out.resolve(), home.inbox),
+        beside=(out.resolve(),),
     )
     folder = Path(page.draft.folder)
     make_folder(folder)
     warn("The coding agent is at work.")
     try:
         asyncio.run(write_by_agent(page, shop))
-    except DraftError as error:
+    except BaseException as error:  # Ctrl-C too: what was not finished must not look like a draft
         kept = move_aside(folder, "refused")
+        if not isinstance(error, DraftError):
+            raise
         raise DraftError(str(error), f"What it wrote is in {kept}, what it said in {shop.records}.") from error
     shutil.rmtree(shop.records, ignore_errors=True)
 

@@ -29,7 +29,6 @@ def render_prompt(
     blueprint: str,
     language: Language,
     *,
-    gpus: int,
     trial_log: str = "",
     problems: Sequence[Problem] = (),
     templates_dir: Path | None = None,
@@ -39,7 +38,7 @@ def render_prompt(
     Raises:
         jinja2.TemplateError: a template of the user's in `templates_dir` is wrong.
     """
-    facts = {"draft": draft, "blueprint": blueprint, "gpus": gpus, "trial_log": trial_log, "problems": problems}
+    facts = {"draft": draft, "blueprint": blueprint, "trial_log": trial_log, "problems": problems}
     return _environment(language, templates_dir).get_template("draft_prompt.md.j2").render(facts)
 
 

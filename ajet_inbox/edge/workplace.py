@@ -5,6 +5,7 @@ Nothing is executed but git, and that without what a repository may tell it to e
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -48,16 +49,14 @@ def find(folder: Path, environ: Mapping[str, str]) -> Place:
 
 def sources(codebase: Path) -> dict[str, tuple[int, int, int]]:
     """The inode, size and mtime of each file that the repository of `codebase` tracks; empty where there is none."""
-    listed = _git(codebase, "ls-files", "-z", "--full-name", ":/")
     root, _ = _repository(codebase)
+    listed = _git(root, "ls-files", "-z") if root else None
     found = {}
-    for name in (listed or "").split("\0"):
-        try:
-            status = (root or codebase).joinpath(name).lstat()
-        except OSError:
-            continue
-        found[name] = (status.st_ino, status.st_size, status.st_mtime_ns)
-    return found if listed else {}
+    for name in filter(None, (listed or "").split("\0")):
+        with contextlib.suppress(OSError):  # tracked, and deleted
+            status = Path(root or codebase, name).lstat()
+            found[name] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
 
 
 def _repository(folder: Path) -> tuple[Path | None, str | None]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ajet_inbox.core.reading.entries import Entry
 from ajet_inbox.core.reading.labels import Role
-from ajet_inbox.core.reading.parse import read_blueprint
+from ajet_inbox.core.reading.parse import MAX_LINES, read_blueprint
 from ajet_inbox.core.reading.times import Seconds, first_steps, max_times
 from ajet_inbox.core.training.ajet import mentions_swarm
 
@@ -54,7 +54,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 def read_task(text: str) -> Asked:
     """What `text` asks for. Never fails: what it does not say, or says unclearly, is left out."""
     # "2 H200" would be two hours.
-    said = [Entry(role=Role.PLAIN, line=1, lines=tuple(_GPUS.sub(" ", text).splitlines()))]
+    said = [Entry(role=Role.PLAIN, line=1, lines=tuple(_GPUS.sub(" ", text).splitlines()[:MAX_LINES]))]
     sections = read_blueprint(text).blueprint
     return Asked(
         text=text,

@@ -7,12 +7,16 @@ import re
 from ajet_inbox.core.drops import run_slug
 
 NAME_LENGTH = 40
+_LONGEST = 4000  # of a line; an open remark is searched for to its end, again for each that is opened
 _UNSEEN = re.compile(r"<!--.*?-->|</?(?:code|b|strong|em|kbd|tt|br)\s?/?>|\*\*", re.I)
 
 
 def plain(text: str) -> str:
-    """`text` on one line, without what a reader of Markdown would take off: marks, remarks, what cannot be seen."""
-    shown = "".join(c if c.isprintable() else " " for c in text)
+    """`text` on one line, its first 4000 characters, without what a reader of Markdown would take off.
+
+    Those are marks, remarks and what cannot be seen.
+    """
+    shown = "".join(c if c.isprintable() else " " for c in text[:_LONGEST])
     while (less := _UNSEEN.sub("", shown)) != shown:
         shown = less
     return " ".join(shown.split())
