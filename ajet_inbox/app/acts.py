@@ -144,7 +144,11 @@ class Acts:
     # --- claims ------------------------------------------------------------------------------------------------------
 
     async def _look(self, effect: do.Look) -> None:
-        world, certain = await asyncio.to_thread(examine.look_again, self._run(effect.run), self._paths(effect.run))
+        run, paths = self._run(effect.run), self._paths(effect.run)
+        if (trouble := await asyncio.to_thread(self._world.attempts.trouble)) is not None:
+            self._tell(saw.Looked(run=effect.run, world=(_in_the_world("tmux_trouble", trouble),)))
+            return
+        world, certain = await asyncio.to_thread(examine.look_again, run, paths)
         self._tell(saw.Looked(run=effect.run, world=world, certain=certain))
 
     async def _take(self, effect: do.Take) -> None:
@@ -327,6 +331,10 @@ def log_failure(what: str, error: Exception) -> None:
         logger.opt(exception=error).error("{} failed", what)
 
 
+def _in_the_world(code: str, message: str) -> Problem:
+    return Problem(code=code, kind=Kind.WORLD, message=message)
+
+
 def _failed(effect: do.Effect, error: Exception) -> saw.Event:
     match effect:
         case do.Admit():
@@ -334,7 +342,7 @@ def _failed(effect: do.Effect, error: Exception) -> saw.Event:
         case do.Publish():
             return saw.PublishFailed(run=effect.run)
         case do.Look():
-            trouble = Problem(code="home_trouble", kind=Kind.WORLD, message=f"It could not be looked at: {error}.")
+            trouble = _in_the_world("home_trouble", f"It could not be looked at: {error}.")
             return saw.Looked(run=effect.run, world=(trouble,))
         case do.Answered():
             return saw.Tick()

@@ -65,6 +65,18 @@ class Attempts:
     def __init__(self, runtime: Path, tmux: Tmux) -> None:
         self._runtime = runtime
         self._tmux = tmux
+        self._trouble: str | None = None
+
+    def trouble(self) -> str | None:
+        """Why tmux opens no session, as of the last try; while it does not, it is tried again here."""
+        if self._trouble is not None:
+            self.open()
+        return self._trouble
+
+    def open(self) -> None:
+        """Have a tmux server ready, so that the first launch need not wait for it."""
+        reply = self._tmux.ensure_server()
+        self._trouble = f"tmux: {reply.message}" if reply.trouble else None
 
     def lock_of(self, attempt_id: str) -> str:
         """The file that is locked by whoever supervises the attempt."""
@@ -104,6 +116,7 @@ class Attempts:
         script = neutral.supervisor_script(self._runtime, attempt_id, folder)
         reply = await asyncio.to_thread(self._tmux.add_window if again else self._tmux.launch, session, script)
         if reply.trouble:
+            self._trouble = f"tmux: {reply.message}"
             logger.warning("tmux did not start session {}: {}", session, reply.message)
         return reply.trouble
 

@@ -74,9 +74,9 @@ async def _stand_by(lease: Lease, ending: asyncio.Event) -> bool:
 def _prepare(home: HomePaths, settings: Settings) -> Watcher:
     runtime = neutral.runtime_dir(home.root)
     neutral.prepare(runtime)
-    tmux = Tmux(runtime, systemd=_SYSTEMD.is_dir())
-    reply = tmux.ensure_server()
-    if reply.trouble:
-        logger.error("tmux cannot be started, and without it no experiment: {}", reply.message)
+    attempts = Attempts(runtime, Tmux(runtime, systemd=_SYSTEMD.is_dir()))
+    attempts.open()
+    if trouble := attempts.trouble():
+        logger.error("Without tmux no experiment is started: {}", trouble)
     warm_up(home, settings)
-    return Watcher(home, settings, myself(), Attempts(runtime, tmux), environment.gather(settings.env, home.root))
+    return Watcher(home, settings, myself(), attempts, environment.gather(settings.env, home.root))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -332,3 +333,20 @@ def test_the_disk_is_full_when_a_watcher_starts(small_home: Home) -> None:
         watcher.kill()
     home.drain()
     assert_kept(home, {"exp": 3})
+
+
+def test_without_tmux_runs_wait_and_go_on_when_it_is_back(home: Home, tmp_path: Path) -> None:
+    """A queue must not be burned because tmux is missing: nothing is wrong with the runs."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("bash", "env", "nvidia-smi", "sh"):
+        if found := shutil.which(name):
+            (tools / name).symlink_to(found)
+    home.submit(":", "patient")
+    watcher = home.watch("--drain", prefix=("env", f"PATH={tools}"))
+    home.until("patient", state="queued")
+    poll(lambda: "tmux_trouble" in (home.state("patient")["blocked"] or ""))
+    (tools / "tmux").symlink_to(shutil.which("tmux") or "tmux")
+    (tools / "tail").symlink_to(shutil.which("tail") or "tail")
+    watcher.wait()
+    assert home.flag("patient")["outcome"] == "succeeded"
