@@ -129,7 +129,15 @@ def test_a_broken_yaml_is_told_with_line_and_column() -> None:
 
 def test_a_yaml_of_something_else() -> None:
     assert one(case(yaml="trainer: {x: 1}\n"), "yaml_no_ajet").level is Level.ERROR
-    assert "yaml_no_ajet" not in codes(case(SWARM, yaml="trainer: {x: 1}\n"))
+    assert codes(case(SWARM, yaml="trainer: {x: 1}\n")) == []
+    own = replace(BLUEPRINT, launch_command="torchrun train.py a.yaml")  # a trainer that only calls itself classic
+    assert codes(case(own, yaml="trainer: {x: 1}\n")) == []
+
+
+def test_a_message_stays_short_whatever_it_quotes() -> None:
+    long = YAML.replace("/srv/out/val.md", "saved/" + "v" * 100_000)
+    message = one(case(yaml=long), "yaml_file_elsewhere").message
+    assert len(message) == 600
 
 
 def test_a_key_given_twice() -> None:

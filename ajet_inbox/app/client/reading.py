@@ -30,7 +30,10 @@ def patient_place(home: HomePaths | None) -> Place:
 
 
 def read_from(path: Path, place: Place | None = None) -> Reading:
-    """The blueprint in a file, or in a folder that holds `blueprint.md`, with what is wrong in text and world."""
+    """The blueprint in a file, or in a folder that holds `blueprint.md`, with what is wrong in text and world.
+
+    The paths of a folder's own files are those in the folder; all others are as they are written.
+    """
     place = place or Place(dropped_by=(current_user(),))
     is_folder = path.is_dir()
     file = (path / BLUEPRINT_NAME if is_folder else path).resolve()
@@ -39,4 +42,4 @@ def read_from(path: Path, place: Place | None = None) -> Reading:
         problem = Problem(code="unreadable", message=f"{data.message}.")
         return Reading(blueprint=Blueprint(), problems=(problem,))
     found = examine(data, path.resolve().stem, file.parent if is_folder else None, place)
-    return Reading(blueprint=found.here, problems=found.problems)
+    return Reading(blueprint=found.here if is_folder else found.read, problems=found.problems)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ajet_inbox.core.blueprint import Kind, Problem
 from ajet_inbox.core.checking.rule import Case, Finding, Rule
 from ajet_inbox.core.checking.rules import commands, machine, paths, policy, sections, training, two_places, yaml_text
+
+_MOST_OF_A_RULE = 20  # nobody reads more of one kind, and a script of thousands of commands must not take minutes
 
 # In the order in which their problems are told, the reason for a rejection first.
 RULES: tuple[Rule, ...] = (
@@ -37,4 +41,4 @@ def policy_problems(case: Case) -> tuple[Problem, ...]:
 
 def _findings(rules: tuple[Rule, ...], case: Case, kind: Kind) -> tuple[Finding, ...]:
     chosen = (rule for rule in rules if rule.codes[0].kind is kind)
-    return tuple(finding for rule in chosen for finding in rule.check(case))
+    return tuple(finding for rule in chosen for finding in islice(rule.check(case), _MOST_OF_A_RULE))

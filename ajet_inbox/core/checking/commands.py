@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import dropwhile
 from pathlib import PurePosixPath
 
@@ -53,6 +54,7 @@ class Simple(Struct, frozen=True, kw_only=True):
         return _behind_wrappers(self.words)[1:]
 
 
+@lru_cache(maxsize=16)  # every rule about commands asks for the same few scripts
 def programs(script: str) -> tuple[Simple, ...]:
     """The simple commands of `script` in order, with those inside `bash -c '...'`; none of one that is too long."""
     return tuple(_programs(script, 0)) if len(script) <= _MAX_CHARACTERS else ()

@@ -11,6 +11,7 @@ from ajet_inbox.core.checking.facts import Facts
 from ajet_inbox.core.checking.sources import Sources
 from ajet_inbox.core.settings import Settings
 
+_LONGEST = 600  # of a message, which may quote a stranger's file
 AGENTJET = (Mode.CLASSIC, Mode.SWARM)
 
 
@@ -28,6 +29,11 @@ class Case(Struct, frozen=True, kw_only=True):
     def is_agentjet(self) -> bool:
         """Whether AgentJet runs it, so that its rules hold for the yaml."""
         return self.blueprint.mode in AGENTJET
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether something configures AgentJet: defaults alone say nothing about an experiment."""
+        return self.is_agentjet and any(key.startswith("ajet.") for key in self.sources.config.settings)
 
     def line(self, section: str | None, fragment: str = "") -> int | None:
         """The line of a section's value, or of the first one from there on that holds `fragment`."""
@@ -76,7 +82,7 @@ class Code(Struct, frozen=True, kw_only=True):
             level=level or self.level,
             section=section,
             line=case.line(section, fragment),
-            message=message,
+            message=message if len(message) <= _LONGEST else f"{message[: _LONGEST - 1]}…",
             hint=fix or self.fix,
         )
         return Finding(problem=problem, certain=certain)

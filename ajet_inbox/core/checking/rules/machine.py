@@ -28,7 +28,7 @@ def _logger(case: Case) -> Findings:
     names = case.facts.env
     logger = case.sources.config.get("ajet.trainer_common.logger").value
     loggers = logger if isinstance(logger, tuple) else (logger,)
-    if names is None or not case.is_agentjet or not case.sources.config.settings:
+    if names is None or not case.is_configured:
         return
     for name, key in _LOGGER_KEYS.items():
         if name in loggers and key not in names and not _is_set_elsewhere(case, key):

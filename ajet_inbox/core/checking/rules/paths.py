@@ -58,8 +58,14 @@ RESULT_NOT_CREATABLE = _error(
 )
 RESULT_AWAY = _error(
     "result_dir_away",
-    "The result folder's parent does not exist, and what there is above it is empty, or is /: a mount may be away.",
-    "Make its parent folder, or mount what is missing.",
+    "The result folder's parent does not exist, nor anything above it but /: nothing is ever delivered there.",
+    "Correct the path, make its parent folder, or mount what is missing.",
+)
+RESULT_BELOW_EMPTY = Code(
+    name="result_dir_below_empty",
+    about="The result folder's parent does not exist, and the folder above it is empty: a mount may be away. Results are"
+    " delivered only if the experiment makes the folder, or something else fills it.",
+    fix="Make its parent folder, or mount what is missing.",
 )
 RESULT_USED = Code(
     name="result_dir_used",
@@ -167,15 +173,17 @@ def _result_dir(case: Case) -> Findings:
     elif not found.exists and not found.ancestor_writable:
         message = f"{path} cannot be made: {found.ancestor or 'no folder above it'} may not be written."
         yield RESULT_NOT_CREATABLE.found(case, section, message, certain=_is_certain(found))
-    elif not found.exists and _below_a_mount(path, found):
-        message = f"Nothing of {path} is there but {found.ancestor}: a mount may be away."
-        yield RESULT_AWAY.found(case, section, message, certain=_is_certain(found))
+    elif not found.exists and found.ancestor not in (None, str(PurePosixPath(path).parent)):
+        yield from _far_from_what_exists(case, section, path, found)
 
 
-def _below_a_mount(path: str, absent: PathFacts) -> bool:
-    """Nothing is ever delivered there (contract section 3): it would vanish under what is mounted later."""
-    is_parent = absent.ancestor == str(PurePosixPath(path).parent)
-    return not is_parent and (absent.ancestor_empty or absent.ancestor == "/")
+def _far_from_what_exists(case: Case, section: str, path: str, absent: PathFacts) -> Findings:
+    """Nothing is delivered into what may be an empty mount point (contract section 3): it would vanish under a mount."""
+    if absent.ancestor == "/":
+        yield RESULT_AWAY.found(case, section, f"Nothing of {path} is there but /.", certain=_is_certain(absent))
+    elif absent.ancestor_empty:
+        message = f"Nothing of {path} is there but {absent.ancestor}, which is empty: a mount may be away."
+        yield RESULT_BELOW_EMPTY.found(case, section, message)
 
 
 def _used(case: Case) -> Findings:
@@ -237,7 +245,15 @@ RULES = (
     rule(_yaml, YAML_ABSENT, YAML_SILENT, YAML_UNREADABLE),
     rule(_conf, CONF_ABSENT),
     rule(_script, SCRIPT_ABSENT),
-    rule(_result_dir, RESULT_SILENT, RESULT_NO_FOLDER, RESULT_NOT_WRITABLE, RESULT_NOT_CREATABLE, RESULT_AWAY),
+    rule(
+        _result_dir,
+        RESULT_SILENT,
+        RESULT_NO_FOLDER,
+        RESULT_NOT_WRITABLE,
+        RESULT_NOT_CREATABLE,
+        RESULT_AWAY,
+        RESULT_BELOW_EMPTY,
+    ),
     rule(_used, RESULT_USED),
     rule(_disk, DISK_LOW),
     rule(_siblings, DISK_BELOW_CHECKPOINTS),

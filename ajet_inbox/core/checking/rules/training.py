@@ -129,10 +129,10 @@ def _found(case: Case, code: Code, key: str, message: str, level: Level | None =
 
 
 def _trained(check: Callable[[Case], Findings]) -> Callable[[Case], Findings]:
-    """`check` only where a training's configuration was read: defaults alone say nothing about an experiment."""
+    """`check` only where a training's configuration was read."""
 
     def checked(case: Case) -> Findings:
-        if case.is_agentjet and case.sources.config.settings:
+        if case.is_configured:
             yield from check(case)
 
     return checked

@@ -9,12 +9,10 @@ from pathlib import PurePosixPath
 
 from ajet_inbox.core.blueprint import Level
 from ajet_inbox.core.checking.rule import Case, Code, Findings, rule
-from ajet_inbox.core.training.ajet_config import Config, configured
+from ajet_inbox.core.training.ajet_config import Setting, configured
 from ajet_inbox.core.training.ajet_job import Given, Job
 from ajet_inbox.core.training.ajet_keys import ARGUMENTS
 from ajet_inbox.core.training.yaml_file import YamlFile
-
-_MOST_TOLD = 20
 
 TWICE = Code(
     name="config_key_twice",
@@ -34,58 +32,52 @@ SPLIT = Code(
 )
 
 
-def _yaml_and_job(case: Case) -> tuple[Config, Job] | None:
-    """What the yaml alone configures, and the job; None where there are not both."""
+def _yaml_alone(case: Case) -> dict[str, Setting]:
+    """What the yaml that the job starts from sets; nothing where there is no job, or it starts from AgentJet's own."""
     yaml, job = case.sources.yaml, case.sources.job
     if not isinstance(yaml, YamlFile) or not isinstance(job, Job) or "base_yaml_config" not in job.arguments:
-        return None
+        return {}
     name = PurePosixPath(case.sources.yaml_path or "").name
-    return configured(yaml, name, None, "", swarm=True), job
+    return configured(yaml, name, None, "", swarm=True).settings
 
 
-def _twice(case: Case) -> Findings:
-    both = _yaml_and_job(case)
-    config, job = both or (Config(), Job(line=1))
-    told = [(key, name, given) for name, given in job.arguments.items() if (key := ARGUMENTS.get(name))]
-    for key, name, given in [each for each in told if each[0] in config.settings and _is_set(each[2])][:_MOST_TOLD]:
-        there = config.get(key)
-        message = (
-            f"{key} is {there.value!r} in {there.place}, and {name}={_shown(given)} in line {given.line} of the script,"
-            " which wins."
-        )
-        yield TWICE.found(case, "exp_launch_command", message)
+def _arguments(case: Case) -> dict[str, tuple[str, Given]]:
+    """The arguments that set a key: by key, the argument's name and value."""
+    job = case.sources.job
+    given = job.arguments.items() if isinstance(job, Job) else ()
+    return {ARGUMENTS[n]: (n, g) for n, g in given if n in ARGUMENTS and (g.value is not None or not g.known)}
 
 
-def _is_set(given: Given) -> bool:
-    return given.value is not None or not given.known
+def _writes(case: Case) -> dict[str, Given]:
+    return case.sources.job.writes if isinstance(case.sources.job, Job) else {}
 
 
 def _shown(given: Given) -> str:
     return repr(given.value) if given.known else "something computed"
 
 
+def _twice(case: Case) -> Findings:
+    yaml = _yaml_alone(case)
+    for key, (name, given) in _arguments(case).items():
+        if key in yaml:
+            there = f"{yaml[key].value!r} in {yaml[key].place}"
+            here = f"{name}={_shown(given)} in line {given.line} of the script"
+            yield TWICE.found(case, "exp_launch_command", f"{key} is {there}, and {here}, which wins.")
+
+
 def _later(case: Case) -> Findings:
-    job = case.sources.job
-    if not isinstance(job, Job):
-        return
-    both = _yaml_and_job(case)
-    yaml = both[0].settings if both else {}
-    arguments = {ARGUMENTS[name] for name, given in job.arguments.items() if name in ARGUMENTS and _is_set(given)}
-    for key, given in [(k, g) for k, g in job.writes.items() if k in yaml or k in arguments][:_MOST_TOLD]:
-        before = repr(yaml[key].value) if key in yaml else "set by an argument"
-        message = (
-            f"{key}, {before} before, is written to {_shown(given)} in line {given.line} of the script, which wins."
-        )
-        yield WRITTEN_LATER.found(case, "exp_launch_command", message)
+    yaml, arguments = _yaml_alone(case), _arguments(case)
+    for key, given in _writes(case).items():
+        if key in yaml or key in arguments:
+            before = repr(yaml[key].value) if key in yaml else "set by an argument"
+            now = f"{_shown(given)} in line {given.line} of the script"
+            message = f"{key}, {before} before, is written to {now}, which wins."
+            yield WRITTEN_LATER.found(case, "exp_launch_command", message)
 
 
 def _split(case: Case) -> Findings:
-    both = _yaml_and_job(case)
-    if both is None:
-        return
-    config, job = both
-    by_script = {ARGUMENTS[n] for n, g in job.arguments.items() if n in ARGUMENTS and _is_set(g)} | job.writes.keys()
-    by_yaml = {key for key in config.settings if key.startswith("ajet.")} - by_script
+    by_script = _arguments(case).keys() | _writes(case).keys()
+    by_yaml = {key for key in _yaml_alone(case) if key.startswith("ajet.")} - by_script
     if by_script and by_yaml:
         message = f"{len(by_yaml)} settings are in the yaml alone, and {len(by_script)} in the script."
         yield SPLIT.found(case, "exp_launch_command", message)

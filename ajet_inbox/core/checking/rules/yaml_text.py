@@ -8,11 +8,11 @@ from pathlib import PurePosixPath
 from ajet_inbox.core.blueprint import Level, Mode
 from ajet_inbox.core.checking.rule import Case, Code, Findings, rule
 from ajet_inbox.core.checking.sources import conf_file
+from ajet_inbox.core.training.ajet import is_launch
 from ajet_inbox.core.training.ajet_job import Job
 from ajet_inbox.core.training.ajet_keys import ARGUMENTS, KEYS, OPEN, OTHER_ARGUMENTS, VERSION
 from ajet_inbox.core.training.yaml_file import Fault, YamlFile
 
-_MOST_TOLD = 10
 _NEAR = 0.7
 
 UNPARSABLE = Code(
@@ -75,7 +75,8 @@ def _section(case: Case) -> str:
 
 def _no_ajet(case: Case) -> Findings:
     yaml = case.sources.yaml
-    if case.blueprint.mode is not Mode.CLASSIC or not isinstance(yaml, YamlFile):
+    is_ajet = case.blueprint.mode is Mode.CLASSIC and is_launch(case.blueprint.launch_command or "")
+    if not is_ajet or not isinstance(yaml, YamlFile):
         return
     if not any(key == "ajet" or key.startswith("ajet.") for key in yaml.leaves):
         name = PurePosixPath(case.sources.yaml_path or "").name
@@ -101,7 +102,7 @@ def _ending(case: Case) -> Findings:
 
 def _twice(case: Case) -> Findings:
     yaml = case.sources.yaml
-    for key, line in yaml.twice[:_MOST_TOLD] if isinstance(yaml, YamlFile) else ():
+    for key, line in yaml.twice if isinstance(yaml, YamlFile) else ():
         yield KEY_TWICE.found(case, _section(case), f"{key} is given a second time in line {line} of the yaml.")
 
 
@@ -109,7 +110,7 @@ def _unknown(case: Case) -> Findings:
     yaml = case.sources.yaml
     if not case.is_agentjet or not isinstance(yaml, YamlFile):
         return
-    for key, line in list(_strangers(yaml).items())[:_MOST_TOLD]:
+    for key, line in _strangers(yaml).items():
         near = _nearest(key)
         message = f"AgentJet has no key {key} (line {line} of the yaml)" + (f"; did you mean {near}?" if near else ".")
         yield KEY_UNKNOWN.found(case, _section(case), message, level=None if near else Level.INFO)
@@ -163,7 +164,7 @@ def _script(case: Case) -> Findings:
 def _arguments(case: Case) -> Findings:
     job = case.sources.job
     unknown = [name for name in job.arguments if name not in _ARGUMENTS] if isinstance(job, Job) else []
-    for name in unknown[:_MOST_TOLD]:
+    for name in unknown:
         near = next(iter(get_close_matches(name, _ARGUMENTS, n=1)), None)
         message = f"AgentJetJob has no argument {name}" + (f"; did you mean {near}?" if near else f" in {VERSION}.")
         yield ARGUMENT_UNKNOWN.found(case, "exp_launch_command", message)
