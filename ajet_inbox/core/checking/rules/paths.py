@@ -63,8 +63,8 @@ RESULT_AWAY = _error(
 )
 RESULT_BELOW_EMPTY = Code(
     name="result_dir_below_empty",
-    about="The result folder's parent does not exist, and the folder above it is empty: a mount may be away. Results are"
-    " delivered only if the experiment makes the folder, or something else fills it.",
+    about="The result folder's parent does not exist, and the folder above it is empty: a mount may be away. Results"
+    " are delivered only if the experiment makes the folder, or something else fills it.",
     fix="Make its parent folder, or mount what is missing.",
 )
 RESULT_USED = Code(
@@ -178,7 +178,7 @@ def _result_dir(case: Case) -> Findings:
 
 
 def _far_from_what_exists(case: Case, section: str, path: str, absent: PathFacts) -> Findings:
-    """Nothing is delivered into what may be an empty mount point (contract section 3): it would vanish under a mount."""
+    """Nothing is delivered into what may be a mount point (contract section 3): it would vanish under a mount."""
     if absent.ancestor == "/":
         yield RESULT_AWAY.found(case, section, f"Nothing of {path} is there but /.", certain=_is_certain(absent))
     elif absent.ancestor_empty:
