@@ -96,7 +96,7 @@ async def _round(
     )
     prompt = await asyncio.to_thread(_prompt, page, shop, problems)
     before = await asyncio.to_thread(_surroundings, page, shop)
-    ended = await _run(errand, prompt, page, shop, number, is_over)
+    ended = await _run(errand, prompt, page, shop, is_over)
     after = await asyncio.to_thread(_surroundings, page, shop)
     if strayed := agent.touched(before, after):
         names = ", ".join(strayed[:5])
@@ -143,11 +143,9 @@ def _judged(errand: Errand, ended: Ended | None, judge: Judge) -> tuple[Problem,
 # ---- in a terminal ------------------------------------------------------------------------------------------------
 
 
-async def _run(
-    errand: Errand, prompt: str, page: Page, shop: Workshop, number: int, is_over: Callable[[], bool]
-) -> Ended | None:
+async def _run(errand: Errand, prompt: str, page: Page, shop: Workshop, is_over: Callable[[], bool]) -> Ended | None:
     """Run the agent to its end; None where its time was over, or where nobody can tell."""
-    session = session_name(page.draft.name, shop.id, number)
+    session = session_name(page.draft.name, shop.id, 1)  # one for all rounds: whoever begins anew must find it
     async with _terminal(errand, prompt, session, shop):
         loop = asyncio.get_running_loop()
         deadline, look_at = loop.time() + errand.limit_s + _LATE_S, loop.time() + _SESSION_LOOK_S

@@ -31,6 +31,7 @@ from ajet_inbox.edge.workplace import find
 from ajet_inbox.edge.world import current_user
 
 NOT_DRAFTED = "not_drafted"
+_LOOK_S = 0.2
 
 
 class Drafter:
@@ -58,7 +59,7 @@ class Drafter:
         try:
             await self._write(run, is_over)
             if dropped_as and not is_over():
-                await asyncio.to_thread(drop, self._home, self._home.run(run.name).draft, ReadyMark(key=key), name)
+                await asyncio.to_thread(self._submit, run, key, name)
         except OSError:
             raise
         except (DraftError, UserError, UnsafeFolderError) as error:
@@ -74,6 +75,8 @@ class Drafter:
         if self._settings.draft.agent.command is None:
             await asyncio.to_thread(write_page, page)
             return
+        while self._at_work.locked() and not is_over():
+            await asyncio.sleep(_LOOK_S)
         async with self._at_work:
             if not is_over():
                 await write_by_agent(page, self._workshop(run, paths), is_over)
@@ -109,6 +112,12 @@ class Drafter:
             environment=self._environment,
             templates=self._templates,
         )
+
+    def _submit(self, run: Run, key: str, name: str) -> None:
+        try:
+            drop(self._home, self._home.run(run.name).draft, ReadyMark(key=key), name)
+        except OSError as error:  # not tried again: the agent would write everything once more
+            raise DraftError(f"The draft stands, but could not be dropped: {error}.") from error
 
     @property
     def _templates(self) -> Path | None:

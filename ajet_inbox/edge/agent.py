@@ -54,7 +54,7 @@ def prepare(errand: Errand, prompt: str, script: Path) -> None:
     write_quick(errand.records / _PROMPT, prompt)
     write_quick(errand.records / _COMMAND, f"cd -- {shlex.quote(str(errand.folder))} || exit\n{errand.command}\n")
     write_quick(errand.records / _OUTPUT, "")
-    write_quick(script, _script(errand))  # it holds the environment: `script` must lie where nobody else reads
+    write_quick(script, _script(errand), mode=0o600)  # the environment is in it, keys and tokens included
 
 
 def _script(errand: Errand) -> str:
