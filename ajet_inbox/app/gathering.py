@@ -123,7 +123,7 @@ def _interpreter(here: Blueprint, facts: Facts, place: Place, deadline: float) -
         return known
     environment = place.environment if place.environment is not None else dict(os.environ)
     asked = world.begin(("version", edition), partial(programs.ask_version, edition, environment, _PROGRAM_S))
-    return world.answers({path: asked}, _left(deadline)).get(path) if place.patient else known
+    return world.answer(asked, _left(deadline)) if place.patient else known
 
 
 def _slot_gpus(home: HomePaths) -> tuple[int, ...]:
@@ -136,15 +136,15 @@ def _slot_gpus(home: HomePaths) -> tuple[int, ...]:
 
 def _thorough(here: Blueprint, facts: Facts, place: Place, deadline: float) -> Facts:
     """Who else is on the machine, what is queued, and how large checkpoints become."""
-    folder = project_folder(here, sources(here, facts))
-    lines = {"": world.begin("processes", programs.command_lines)}
-    sizes = {folder: world.begin(("size", folder), partial(world.largest_below, folder))} if folder else {}
-    if place.home is not None:
-        facts = replace(facts, experiments=_experiments(place.home))
+    folder, home = project_folder(here, sources(here, facts)), place.home
+    lines = world.begin("processes", programs.command_lines)
+    size = world.begin(("size", folder), partial(world.largest_below, folder)) if folder else None
+    queued = world.begin(("queued", str(home.root)), partial(_experiments, home)) if home else None
     return replace(
         facts,
-        processes=world.answers(lines, _left(deadline)).get(""),
-        checkpoint_bytes=world.answers(sizes, _left(deadline)).get(folder or ""),
+        processes=world.answer(lines, _left(deadline)),
+        checkpoint_bytes=world.answer(size, _left(deadline)) if size else None,
+        experiments=(world.answer(queued, _left(deadline)) if queued else None) or {},
     )
 
 

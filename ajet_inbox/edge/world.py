@@ -56,6 +56,11 @@ def answers(asked: Mapping[K, Future[T]], timeout_s: float) -> dict[K, T]:
     return {key: answer.result() for key, answer in asked.items() if answer.done()}
 
 
+def answer(asked: Future[T], timeout_s: float) -> T | None:
+    """The answer, if it comes within `timeout_s` seconds."""
+    return answers({None: asked}, timeout_s).get(None)
+
+
 def look(
     *paths: str, timeout_s: float, files: Iterable[str] = (), limit: int = 1 << 20, examine: Examine | None = None
 ) -> Facts:
