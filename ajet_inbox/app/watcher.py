@@ -50,6 +50,7 @@ class Watcher:
         self, home: HomePaths, settings: Settings, me: Owner, attempts: Attempts, environment: dict[str, str]
     ) -> None:
         self._home, self._settings, self._me, self._attempts = home, settings, me, attempts
+        self._environment = environment
         self.fleet = Fleet(me=me, policy=_policy(settings))
         world = World(
             home=home,
@@ -267,7 +268,8 @@ class Watcher:
                 if not await asyncio.to_thread(intake.stands, self._home, claimed):
                     del self._acts.intakes[claimed.drop_id]
                     continue
-                self.tell(await asyncio.to_thread(examine.read_drop, self._home, claimed, self._settings))
+                known = (self._home, claimed, self._settings, self._environment)
+                self.tell(await asyncio.to_thread(examine.read_drop, *known))
             except Exception as error:  # one drop that we cannot cope with must not keep the others waiting
                 log_failure(f"Reading the drop {claimed.arrival.name}", error)
                 self.tell(saw.Delayed(drop_id=claimed.drop_id))
