@@ -136,7 +136,7 @@ def _mask(match: re.Match[str], tokens: list[str]) -> str:
         text = there[1]
     if not _is_path(text):
         return match[0]
-    tokens.append(clean_path(text))
+    tokens.append(text if match["quoted"] else clean_path(text))
     end = re.search(r"[.!?:,;]*$", "" if match["quoted"] else match[0])
     return f"\0{len(tokens) - 1}\0{end[0] if end else ''}"
 
@@ -155,7 +155,7 @@ def _whole(text: str) -> str | None:
             if bare[0] == "<":
                 return quoted if quoted.startswith("/") else bare
             bare = quoted
-    path = clean_path(bare)
+    path = bare if text.strip().startswith(("`", '"', "'")) else clean_path(bare)  # quotes say where it ends
     return path if _is_path(path) and not re.search(rf"[{_STOP}]", path) else None
 
 
