@@ -7,21 +7,18 @@ lanes perform. A crash at any point costs nothing but time: the next life begins
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import itertools
-import secrets
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from loguru import logger
-from msgspec.structs import replace
 
-from ajet_inbox.app import examine
-from ajet_inbox.app.acts import Acts, World, log_failure
+from ajet_inbox.app.acts import Acts, World
 from ajet_inbox.app.attempts import Attempts
-from ajet_inbox.app.heartbeat import Peers, Sign, show, sign, signs
+from ajet_inbox.app.desk import Desk, settle_s
 from ajet_inbox.app.identity import judge
-from ajet_inbox.app.lanes import AGAIN_S, Lanes
+from ajet_inbox.app.lanes import Lanes
+from ajet_inbox.app.pulse import Pulse
 from ajet_inbox.app.snapshots import Snapshots
+from ajet_inbox.app.waiting import wait
 from ajet_inbox.core import effects as do
 from ajet_inbox.core import events as saw
 from ajet_inbox.core.decide import decide
@@ -30,15 +27,9 @@ from ajet_inbox.core.journal import Owner, Unreadable
 from ajet_inbox.core.lifecycle import InvalidTransition, State
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.settings import Settings
-from ajet_inbox.edge import control, intake, systemd
 from ajet_inbox.edge.files import list_names
-from ajet_inbox.edge.inbox import Complete, Drop, Inbox, Scan
 from ajet_inbox.edge.inbox_events import InboxEvents
-from ajet_inbox.edge.intake import Arrival, Intake
-from ajet_inbox.edge.mounts import settle_for
-from ajet_inbox.edge.slots import CannotTell, discover
 
-_SLOTS_AGAIN_S = 30.0
 _SNAPSHOT_S = 0.05
 _GRACE_S = 5.0  # for acts that are under way when the watcher is told to end
 
@@ -50,7 +41,6 @@ class Watcher:
         self, home: HomePaths, settings: Settings, me: Owner, attempts: Attempts, environment: dict[str, str]
     ) -> None:
         self._home, self._settings, self._me, self._attempts = home, settings, me, attempts
-        self._environment = environment
         self.fleet = Fleet(me=me, policy=_policy(settings))
         world = World(
             home=home,
@@ -63,21 +53,12 @@ class Watcher:
         )
         self._acts = Acts(world)
         self._lanes = Lanes(self._acts, self.tell)
+        self._desk = Desk(world, self._acts.intakes)
+        self._pulse = Pulse(world, lambda: self._desk.scan)
         self._snapshots = Snapshots(home, attempts, self._acts.progress, lambda: self.fleet)
-        self._wake, self._changed, self._ending = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._dirty, self._slots_changed = asyncio.Event(), asyncio.Event()
-        self._intakes: asyncio.Queue[Intake] = asyncio.Queue()
-        self._inbox = Inbox(
-            home.inbox,
-            settle_s(settings, home),
-            file_limit=settings.limits.blueprint_bytes,
-            folder_limit=settings.limits.drop_bytes,
-        )
-        self._scan: Scan | None = None
+        self._wake, self._changed, self._ending, self._dirty = (asyncio.Event() for _ in range(4))
         self._strange: set[str] = set()
-        self._peers = Peers(me.host, settings.watch.silent_after)
-        self._slots_trouble: str | None = None
-        self._accepting, self._claiming = True, False
+        self._accepting = True
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -86,11 +67,11 @@ class Watcher:
         occupied = self.fleet.occupied()
         self.fleet, effects = decide(self.fleet, event, _now())
         if isinstance(event, saw.SlotsSeen) or self.fleet.occupied() != occupied:
-            self._slots_changed.set()
+            self._pulse.changed.set()
         for effect in effects:
             self._lanes.add(_lane(effect), effect)
         if isinstance(event, saw.AdmitFailed):
-            self._intakes.put_nowait(self._acts.intakes[event.drop_id])
+            self._desk.once_more(event.drop_id)
         self._changed.set()
         self._dirty.set()
 
@@ -104,12 +85,12 @@ class Watcher:
         await self._recover()
         loops = [
             self._look_around(),
-            self._examine(),
+            self._desk.examine(),
             self._keep_time(),
-            self._beat(),
-            self._find_slots(),
+            self._pulse.beat(),
+            self._pulse.find_slots(),
+            self._pulse.feed_watchdog(),
             self._write_snapshots(),
-            self._feed_watchdog(),
             self._until_over(drain=drain, once=once),
         ]
         tasks = [asyncio.create_task(each) for each in loops]
@@ -126,17 +107,17 @@ class Watcher:
         loop = asyncio.get_running_loop()
         settled_at = loop.time() + 2 * settle_s(self._settings, self._home)
         while not self._ending.is_set():
-            if once and loop.time() >= settled_at and not (self._scan and self._scan.settling):
+            if once and loop.time() >= settled_at and not (self._desk.scan and self._desk.scan.settling):
                 self._accepting = False
             if (drain or (once and not self._accepting)) and self._is_drained():
                 return
             self._changed.clear()
-            await _wait(self._changed, 0.25)
+            await wait(self._changed, 0.25)
 
     def _is_drained(self) -> bool:
-        scan = self._scan
+        scan = self._desk.scan
         waiting = scan is None or (self._accepting and (scan.complete or scan.settling))
-        busy = waiting or self._claiming or self._acts.intakes or self.fleet.arriving or not self._lanes.idle
+        busy = waiting or self._desk.is_busy or self.fleet.arriving or not self._lanes.idle
         return not busy and all(run.state is State.HELD for run in self.fleet.runs.values())
 
     async def _finish_acts(self) -> None:
@@ -152,10 +133,8 @@ class Watcher:
         """Begin with what is: runs before slots, so that a slot at work is never taken for a free one."""
         await asyncio.to_thread(self._make_folders)
         await self._read_outbox()
-        for name, owner in await asyncio.to_thread(intake.abandoned, self._home):
-            if judge(self._me, owner) is saw.Holder.DEAD:
-                self._welcome(await asyncio.to_thread(intake.adopt, self._home, name, self._me))
-        await self._hear()
+        await self._desk.adopt()
+        await self._desk.hear()
 
     def _make_folders(self) -> None:
         for folder in (self._home.intake, self._home.receipts, self._home.control, self._home.watchers):
@@ -188,7 +167,7 @@ class Watcher:
         elif run != self.fleet.runs.get(name):
             self.tell(saw.JournalRead(run=run, holder=judge(self._me, run.holder)))
 
-    # --- the inbox, and what people ask ------------------------------------------------------------------------------
+    # --- looking around ----------------------------------------------------------------------------------------------
 
     async def _look_around(self) -> None:
         """Scan when woken, and every few seconds anyhow: events may be lost, a scan sees all."""
@@ -197,14 +176,14 @@ class Watcher:
         def wake() -> None:
             loop.call_soon_threadsafe(self._wake.set)
 
-        drops = InboxEvents(self._home.inbox, wake, self._inbox.note_renamed_in)
+        drops = InboxEvents(self._home.inbox, wake, self._desk.note_renamed_in)
         asked = InboxEvents(self._home.control, wake, lambda name: None)
         try:
             while True:
                 self._wake.clear()
                 await asyncio.to_thread(lambda: (drops.check(), asked.check()))
                 pause = await self._try_to_look()
-                await _wait(self._wake, pause)
+                await wait(self._wake, pause)
         finally:
             drops.close()
             asked.close()
@@ -220,78 +199,12 @@ class Watcher:
     async def _look(self) -> float:
         """One look at everything; seconds until the next is due."""
         if self._accepting:
-            scan = await asyncio.to_thread(self._inbox.scan)
-            await self._take_in(scan)
-            self._scan = scan
+            await self._desk.look()
         await self._read_outbox()
-        await self._hear()
+        await self._desk.hear()
         self._changed.set()
-        due = self._scan.next_look_s if self._scan and self._accepting else None
-        return min(self._settings.watch.scan, due if due is not None else self._settings.watch.scan)
-
-    async def _take_in(self, scan: Scan) -> None:
-        for name in scan.new_strangers:
-            logger.warning("inbox/{} is no blueprint and is left where it is", name)
-        if scan.missing and not (self._scan and self._scan.missing):
-            logger.error("The inbox cannot be read: {}", scan.missing.message)
-        if not scan.complete:
-            return
-        self._claiming = True
-        for each in await asyncio.to_thread(self._claim_all, scan.complete):
-            self._welcome(each)
-        self._claiming = False
-
-    def _claim_all(self, drops: tuple[Drop, ...]) -> list[Intake]:
-        now = _now()
-        claimed = []
-        for number, drop in enumerate(drops):
-            arrival = _arrival(drop, now + timedelta(microseconds=number))
-            try:
-                claimed.append(intake.claim(self._home, self._me, secrets.token_hex(6), arrival))
-            except OSError as error:
-                logger.error("inbox/{} could not be claimed: {}", drop.name, error)
-        return [each for each in claimed if each is not None]
-
-    def _welcome(self, claimed: Intake | None) -> None:
-        if claimed is None:
-            return
-        self._acts.intakes[claimed.drop_id] = claimed
-        self.tell(saw.Arriving(drop_ids=(claimed.drop_id,)))
-        self._intakes.put_nowait(claimed)
-
-    async def _examine(self) -> None:
-        """Judge claimed drops, one after the other, in order of arrival."""
-        loop = asyncio.get_running_loop()
-        while True:
-            claimed = await self._intakes.get()
-            try:
-                if not await asyncio.to_thread(intake.stands, self._home, claimed):
-                    del self._acts.intakes[claimed.drop_id]
-                    continue
-                known = (self._home, claimed, self._settings, self._environment)
-                self.tell(await asyncio.to_thread(examine.read_drop, *known))
-            except Exception as error:  # one drop that we cannot cope with must not keep the others waiting
-                log_failure(f"Reading the drop {claimed.arrival.name}", error)
-                self.tell(saw.Delayed(drop_id=claimed.drop_id))
-                loop.call_later(AGAIN_S, self._intakes.put_nowait, claimed)
-
-    async def _hear(self) -> None:
-        """What people ask. A request stays until it is answered, so it is simply told again."""
-        names = await asyncio.to_thread(list_names, self._home.control)
-        if (paused := self._home.paused.name in names) != self.fleet.paused:
-            self.tell(saw.PauseSeen(paused=paused))
-        for request_id, request in await asyncio.to_thread(control.requests, self._home):
-            if request is not None:
-                self.tell(
-                    saw.Asked(
-                        request_id=request_id,
-                        run=request.run,
-                        ask=request.ask,
-                        by=request.by,
-                        reason=request.reason,
-                        priority=request.priority,
-                    )
-                )
+        scan, pause = self._desk.scan, self._settings.watch.scan
+        return min(pause, scan.next_look_s) if self._accepting and scan and scan.next_look_s is not None else pause
 
     # --- the clock ---------------------------------------------------------------------------------------------------
 
@@ -303,40 +216,6 @@ class Watcher:
             if due and _now() >= due:
                 self.tell(saw.Tick())
 
-    async def _beat(self) -> None:
-        """Show the others that we live, and see who else does. Trouble with the disk is theirs to see, not our end."""
-        for counter in itertools.count():
-            self._slots_changed.clear()
-            try:
-                await asyncio.to_thread(show, self._home, self._sign(counter))
-                peers = self._peers.look(await asyncio.to_thread(signs, self._home))
-            except OSError as error:
-                logger.warning("No sign of life could be given: {}", error)
-            else:
-                if peers != self.fleet.peers:
-                    self.tell(saw.PeersSeen(hosts=peers))
-            await _wait(self._slots_changed, self._settings.watch.heartbeat)
-
-    def _sign(self, counter: int) -> Sign:
-        return replace(
-            sign(self._me, counter, self.fleet, _now()),
-            slots_trouble=self._slots_trouble,
-            strangers=self._scan.strangers if self._scan else (),
-            inbox_missing=bool(self._scan and self._scan.missing),
-        )
-
-    async def _find_slots(self) -> None:
-        while True:
-            found = await asyncio.to_thread(discover, self._settings, self._me.host)
-            if not isinstance(found, CannotTell):
-                break
-            self._slots_trouble = found.message
-            logger.error("No slots: {}", found.message)
-            await asyncio.sleep(_SLOTS_AGAIN_S)
-        self._slots_trouble = None
-        self.tell(saw.SlotsSeen(slots=found))
-        await asyncio.Event().wait()  # slots are what they are until the next start
-
     async def _write_snapshots(self) -> None:
         while True:
             self._dirty.clear()
@@ -345,16 +224,7 @@ class Watcher:
             except OSError as error:
                 logger.warning("A snapshot could not be written: {}", error)
             await asyncio.sleep(_SNAPSHOT_S)
-            await _wait(self._dirty, self._settings.progress.read)
-
-    async def _feed_watchdog(self) -> None:
-        """Tell systemd that the loop turns, for as long as it turns."""
-        systemd.notify(systemd.READY)
-        interval = systemd.watchdog_interval()
-        while True:
-            running = sum(run.state is State.RUNNING for run in self.fleet.runs.values())
-            systemd.notify(systemd.WATCHDOG, systemd.status(f"{running} running, {len(self.fleet.runs)} not finished"))
-            await asyncio.sleep(interval or 60.0)
+            await wait(self._dirty, self._settings.progress.read)
 
 
 def _lane(effect: do.Effect) -> str:
@@ -363,28 +233,6 @@ def _lane(effect: do.Effect) -> str:
             return effect.drop_id
         case _:
             return effect.run
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    """Until `event`, `seconds` at most."""
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), seconds)
-
-
-def settle_s(settings: Settings, home: HomePaths) -> float:
-    """Seconds for which a drop must stay the same before it is taken."""
-    return settings.watch.settle if settings.watch.settle is not None else settle_for(home.inbox)
-
-
-def _arrival(drop: Drop, at: datetime) -> Arrival:
-    seen = drop.signature
-    return Arrival(
-        name=drop.name,
-        kind=drop.kind,
-        submitted_at=at,
-        signature=(seen.inode, seen.size, seen.mtime_ns) if drop.why is Complete.SETTLED else None,
-        refused=drop.refused.message if drop.refused else None,
-    )
 
 
 def _policy(settings: Settings) -> Policy:
