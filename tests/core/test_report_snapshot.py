@@ -36,11 +36,11 @@ def queued(name: str = "exp", **fields: object) -> Run:
     return replace(run, **fields)
 
 
-def running(run: Run) -> Run:
+def running(run: Run, limit_s: float | None = None) -> Run:
     entries = (
         journal.Claimed(at=NOW, owner=ME, act="run"),
         journal.Allocated(at=NOW, slot="a", gpus=("GPU-1", "GPU-2")),
-        journal.Starting(at=NOW, attempt=1, id="d1-1", session="s"),
+        journal.Starting(at=NOW, attempt=1, id="d1-1", session="s", limit_s=limit_s),
         journal.Launched(at=NOW, pid=7, boot_id="b", started_at=NOW),
     )
     return extend(run, entries)
@@ -86,6 +86,19 @@ def test_a_running_run_shows_what_is_seen_of_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("limit_s", "eta_s", "eta"),
+    [
+        (None, 60, "2026-03-04T05:07:07.890+00:00"),
+        (45, 60, "2026-03-04T05:06:52.890+00:00"),
+        (90, 60, "2026-03-04T05:07:07.890+00:00"),
+        (45, None, None),
+    ],
+)
+def test_a_run_ends_with_its_steps_or_its_time(limit_s: float | None, eta_s: float | None, eta: str | None) -> None:
+    assert snapshot(running(queued(), limit_s), live=Live(at=NOW, eta_s=eta_s))["eta"] == eta
+
+
+@pytest.mark.parametrize(
     ("end", "code"),
     [
         (Exit(attempt_id="d1-1", exit_code=0, ended_at=NOW), 0),
@@ -119,17 +132,28 @@ FLEETS = [
     (Fleet(me=ME, slots=(LARGE,)), queued(after=("one", "two")), "after: It runs after one, two."),
     (Fleet(me=ME, slots=(LARGE,), blocked={"exp": BLOCK}), queued(), "path_missing: /data is not there."),
     (Fleet(me=ME, slots=(LARGE,), arriving=frozenset({"x"})), queued(), "judging: Drops are still being judged: 1."),
-    (Fleet(me=ME, slots=(SMALL,)), queued(), "no_slot: No slot here holds 2 GPUs."),
+    (Fleet(me=ME, slots=(SMALL,)), queued(), "no_slot: There is no slot with 2 GPUs or more here."),
     (
         Fleet(me=ME, slots=(SMALL, LARGE), runs={"other": OTHER}),
         queued(),
-        "no_free_slot: No slot that holds 2 GPUs is free: a runs other.",
+        "no_free_slot: No slot with 2 GPUs or more is free: a runs other.",
     ),
     (
         Fleet(me=ME, slots=(replace(LARGE, down="memory stays taken"),)),
         queued(),
-        "no_free_slot: No slot that holds 2 GPUs is free: a is down (memory stays taken).",
+        "no_free_slot: No slot with 2 GPUs or more is free: a is down (memory stays taken).",
     ),
+    (
+        Fleet(me=ME, slots=(LARGE,), runs={"other": OTHER}),
+        replace(queued(), gpus=0),
+        "no_free_slot: No slot is free: a runs other.",
+    ),
+    (
+        Fleet(me=ME, slots=(LARGE,), runs={"other": OTHER}),
+        replace(queued(), gpus=1),
+        "no_free_slot: No slot with a GPU is free: a runs other.",
+    ),
+    (Fleet(me=ME), replace(queued(), gpus=0), "no_slot: There is no slot here."),
     (Fleet(me=ME, slots=(LARGE,)), queued(), "others_first: Other runs go first."),
     (Fleet(me=ME, slots=(LARGE,), looking={"exp": "a"}), queued(), None),
     (Fleet(me=ME, slots=(LARGE,), paused=True), running(queued()), None),

@@ -21,7 +21,7 @@ SCHEMA = 1
 
 
 class Live(Struct, frozen=True, kw_only=True):
-    """What was seen of an attempt at the time `at`. `eta_s`: seconds until its planned end, counted from then.
+    """What was seen of an attempt at the time `at`. `eta_s`: seconds until its last planned step, from then.
 
     `metrics` is its newest evaluation. The two commands show its terminal; None where it has none any more.
     """
@@ -58,7 +58,7 @@ def snapshot(run: Run, *, live: Live | None = None, blocked: str | None = None) 
         "finished_at": iso(run.finished_at),
         "step": live.step if live and live.step is not None else seen.step,
         "total_steps": live.total_steps if live and live.total_steps is not None else seen.total_steps,
-        "eta": _eta(live),
+        "eta": _eta(live, attempt),
         "metrics": live.metrics.as_dict() if live and live.metrics else None,
         "exit_code": exit_code(attempt),
         "attach_command": live.attach_command if live else None,
@@ -94,10 +94,19 @@ def exit_code(attempt: Attempt | None) -> int | None:
     return -attempt.exit.signal if attempt.exit.signal is not None else attempt.exit.exit_code
 
 
-def _eta(live: Live | None) -> str | None:
+def _eta(live: Live | None, attempt: Attempt | None) -> str | None:
+    """When all planned steps are done, or the time is over, whichever comes sooner."""
     if live is None or live.eta_s is None:
         return None
-    return iso(live.at + timedelta(seconds=live.eta_s))
+    done = live.at + timedelta(seconds=live.eta_s)
+    return iso(min(done, _limit(attempt) or done))
+
+
+def _limit(attempt: Attempt | None) -> datetime | None:
+    """When the attempt is ended if it has not ended by itself."""
+    if attempt is None or attempt.started_at is None or attempt.limit_s is None:
+        return None
+    return attempt.started_at + timedelta(seconds=attempt.limit_s)
 
 
 # ---- what a queued run waits for ----------------------------------------------------------------------------------
@@ -132,12 +141,23 @@ def _hindrances(fleet: Fleet, run: Run) -> Iterator[Reason]:
 def _slot_hindrance(fleet: Fleet, run: Run) -> Iterator[Reason]:
     fitting = [slot for slot in fleet.slots if slot.holds(run.gpus)]
     if not fitting:
-        yield Reason(code="no_slot", text=f"No slot here holds {run.gpus} GPUs.")
+        yield Reason(code="no_slot", text=f"There is no slot{_size(run.gpus)} here.")
     elif not any(slot in fitting for slot in fleet.free_slots()):
         uses = ", ".join(_use(slot, fleet.occupied()) for slot in fitting)
-        yield Reason(code="no_free_slot", text=f"No slot that holds {run.gpus} GPUs is free: {uses}.")
+        yield Reason(code="no_free_slot", text=f"No slot{_size(run.gpus)} is free: {uses}.")
     else:
         yield Reason(code="others_first", text="Other runs go first.")
+
+
+def _size(gpus: int) -> str:
+    """What is asked of a slot; nothing where any will do."""
+    match gpus:
+        case 0:
+            return ""
+        case 1:
+            return " with a GPU"
+        case _:
+            return f" with {gpus} GPUs or more"
 
 
 def _use(slot: Slot, occupied: dict[str, str]) -> str:
