@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ajet_inbox.app.doctor import Health, examine_home
+from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.settings import (
+    INERT,
     Autokill,
     Env,
     HostSlot,
@@ -23,6 +26,7 @@ from ajet_inbox.core.settings import (
     SshSlot,
     Watch,
 )
+from ajet_inbox.core.settings.fields import inert
 from ajet_inbox.core.settings.read import MAX_CHARACTERS, SettingsError, read_settings
 from ajet_inbox.core.settings.values import read_bytes, read_seconds
 from ajet_inbox.core.settings.write import commented, reference, rows
@@ -205,6 +209,51 @@ SIZES = {
 @pytest.mark.parametrize("text", SIZES)
 def test_sizes(text: str) -> None:
     assert read_bytes(text) == SIZES[text]
+
+
+INERT_SET = {
+    "": (),
+    "plateau: {action: auto, delta: 0.01}": (),  # the defaults, written out
+    "watch: {scan: 1s}\ndeliver: false": (),
+    "plateau: {action: stop}\nstall: {after: 2h}\nnotify: {url: 'http://h'}\nsnapshot: true": (
+        "plateau.action",
+        "stall.after",
+        "notify.url",
+        "snapshot",
+    ),
+    "limits: {grace: 5s, lost_after: 1 day}": ("limits.lost_after",),
+    "slots: [{name: a, gpus: [0]}, {name: b, ssh: h}, {name: c, slurm: {}}]": ("slots[1].ssh", "slots[2].slurm"),
+}
+
+
+@pytest.mark.parametrize("text", INERT_SET)
+def test_what_is_set_and_does_nothing_is_named(text: str) -> None:
+    assert inert(read_settings(text)) == INERT_SET[text]
+
+
+# What the pages promise to be without effect (README, "What is not there yet"). Whoever builds one takes it out.
+NOT_YET = """
+limits.first_step limits.lost_after gpu.check gpu.idle_memory progress.render plateau.action plateau.evaluations
+plateau.delta plateau.late stall.action stall.after swarm.ready_timeout swarm.poll notify.command notify.url
+notify.events retention.prune_after snapshot
+"""
+
+
+def test_a_key_that_does_nothing_says_so_wherever_it_is_told() -> None:
+    marked = [row.key for row in rows(Settings()) if row.meaning.startswith(f"{INERT.value}: ")]
+    assert marked == NOT_YET.split()
+    assert commented().count(f"# {INERT.value}: ") == len(marked)
+    assert reference().count(f"| {INERT.value}: ") == len(marked) + len(("ssh", "slurm"))
+
+
+def test_doctor_warns_of_what_is_set_and_does_nothing(tmp_path: Path) -> None:
+    home = HomePaths(root=tmp_path)
+    home.inbox.mkdir()
+    home.outbox.mkdir()
+    home.config.write_text("slots: []\nstall: {action: off}\n", encoding="utf-8")
+    said = [found for found in examine_home(home).findings if found.check == "settings"]
+    assert [found.health for found in said] == [Health.OK, Health.WARN]
+    assert "stall.action" in said[1].text
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------

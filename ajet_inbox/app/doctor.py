@@ -19,6 +19,7 @@ from ajet_inbox.app.client.watchers import Watchers
 from ajet_inbox.app.identity import host_name
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.settings import Settings
+from ajet_inbox.core.settings.fields import inert
 from ajet_inbox.core.settings.read import SettingsError
 from ajet_inbox.edge.files import list_names
 from ajet_inbox.edge.settings import load
@@ -68,6 +69,7 @@ def examine_home(home: HomePaths) -> Examined:
         findings.append(_ok("settings", f"{home.config} can be used." if _has_config(home) else "All are defaults."))
     except SettingsError as error:
         findings += [_bad("settings", problem) for problem in error.problems]
+    findings += _inert(settings or Settings())
     findings += (finding for check in _CHECKS for finding in check(home))
     findings += _gpus(settings or Settings())
     return Examined(findings=tuple(findings), settings=settings)
@@ -75,6 +77,12 @@ def examine_home(home: HomePaths) -> Examined:
 
 def _has_config(home: HomePaths) -> bool:
     return home.config.name in list_names(home.root)
+
+
+def _inert(settings: Settings) -> Iterator[Finding]:
+    """Whoever sets a key that does nothing yet may feel protected by it."""
+    if keys := inert(settings):
+        yield _warn("settings", f"Set, and not acted on yet: {', '.join(keys)}. Do not rely on them.")
 
 
 def _ok(check: str, text: str) -> Finding:

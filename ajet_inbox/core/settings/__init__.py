@@ -1,12 +1,13 @@
 """Every setting with its default and its meaning (contract section 10): the one source for reading and telling them.
 
-A key's meaning stands in its annotation, with the form its value is written in; a group's meaning is its docstring.
+A key's meaning stands in its annotation, with the form its value is written in, and the mark of a key that does nothing
+yet; a group's meaning is its docstring.
 The file that `init` writes, docs/settings.md and `doctor` all come from these records.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Annotated, Literal
 
 from msgspec import Struct
@@ -23,6 +24,13 @@ class Form(StrEnum):
     SHARE = "a number from 0 to 1"
 
 
+class Mark(Enum):
+    """What else is to be said of a key."""
+
+    INERT = "Not acted on yet"  # read and checked, and without effect: whoever sets it must not feel protected by it
+
+
+INERT = Mark.INERT
 Seconds = Annotated[float, Form.DURATION]
 Bytes = Annotated[int, Form.SIZE]
 Count = Annotated[int, Form.COUNT]
@@ -83,12 +91,12 @@ class SshSlot(Struct, frozen=True, kw_only=True):
     """GPUs of a machine reached over SSH."""
 
     name: Annotated[Name, "The slot's name, unique in the home."]
-    ssh: Annotated[str, "How it is reached: the arguments of ssh, such as root@host -p 8824."]
+    ssh: Annotated[str, "How it is reached: the arguments of ssh, such as root@host -p 8824.", INERT]
     gpus: Annotated[Count, "How many GPUs it has."] = 8
 
 
 class Slurm(Struct, frozen=True, kw_only=True):
-    """What is asked of Slurm for each run."""
+    """What is asked of Slurm for each run of a slurm slot, which is not acted on yet."""
 
     partition: Annotated[str | None, "The partition; null: the cluster's default."] = None
     account: Annotated[str | None, "The account to charge."] = None
@@ -104,7 +112,7 @@ class SlurmSlot(Struct, frozen=True, kw_only=True):
     """A share of a Slurm partition."""
 
     name: Annotated[Name, "The slot's name, unique in the home."]
-    slurm: Slurm
+    slurm: Annotated[Slurm, "What is asked of Slurm for each run.", INERT]
 
 
 class Watch(Struct, frozen=True, kw_only=True):
@@ -116,7 +124,9 @@ class Watch(Struct, frozen=True, kw_only=True):
     ] = None
     scan: Annotated[Seconds, "How often the inbox is looked through, whatever the filesystem reports."] = 2.0
     heartbeat: Annotated[Seconds, "How often a watcher shows the other hosts that it lives."] = 5.0
-    silent_after: Annotated[Seconds, "How long a host shows nothing before its runs are called unreachable."] = 180.0
+    silent_after: Annotated[
+        Seconds, "How long another host shows nothing before its watcher no longer counts as living."
+    ] = 180.0
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -128,20 +138,20 @@ class Limits(Struct, frozen=True, kw_only=True):
         1800.0
     )
     first_step: Annotated[
-        Seconds, "How long a training may take to its first step, where the blueprint does not say."
+        Seconds, "How long a training may take to its first step, where the blueprint does not say.", INERT
     ] = 1200.0
     grace: Annotated[Seconds, "How long a stopped experiment has to end by itself before it is killed."] = 60.0
     free_disk: Annotated[Bytes, "With less space free for results and checkpoints, the check warns."] = 20 << 30
     lost_after: Annotated[
-        Seconds | None, "How long a run may be unreachable before it is given up as lost; null: for ever."
+        Seconds | None, "How long a run may be unreachable before it is given up as lost; null: for ever.", INERT
     ] = None
 
 
 class Gpu(Struct, frozen=True, kw_only=True):
     """When a GPU counts as free."""
 
-    check: Annotated[bool, "Whether a run waits until its GPUs are seen free."] = True
-    idle_memory: Annotated[Bytes, "Memory that a GPU without processes may hold and still be free."] = 1 << 30
+    check: Annotated[bool, "Whether a run waits until its GPUs are seen free.", INERT] = True
+    idle_memory: Annotated[Bytes, "Memory that a GPU without processes may hold and still be free.", INERT] = 1 << 30
 
 
 class Env(Struct, frozen=True, kw_only=True, rename={"pass_": "pass"}):
@@ -158,41 +168,45 @@ class Progress(Struct, frozen=True, kw_only=True):
     """How closely a running experiment is followed."""
 
     read: Annotated[Seconds, "How often its console and metrics files are read."] = 2.0
-    render: Annotated[Seconds, "How often its pages are written anew."] = 30.0
+    render: Annotated[Seconds, "How often its pages are written anew.", INERT] = 30.0
 
 
 class Plateau(Struct, frozen=True, kw_only=True):
     """When a training is taken to have stopped improving."""
 
-    action: Annotated[PlateauAction, "What is done then; auto stops it only when another run waits for the slot."] = (
-        PlateauAction.AUTO
-    )
-    evaluations: Annotated[Positive, "How many evaluations in a row must show no movement."] = 5
-    delta: Annotated[Share, "The change of a metric that counts as movement."] = 0.01
-    late: Annotated[Share, "The share of its steps or time that must be over before."] = 0.5
+    action: Annotated[
+        PlateauAction, "What is done then; auto stops it only when another run waits for the slot.", INERT
+    ] = PlateauAction.AUTO
+    evaluations: Annotated[Positive, "How many evaluations in a row must show no movement.", INERT] = 5
+    delta: Annotated[Share, "The change of a metric that counts as movement.", INERT] = 0.01
+    late: Annotated[Share, "The share of its steps or time that must be over before.", INERT] = 0.5
 
 
 class Stall(Struct, frozen=True, kw_only=True):
     """When a training is taken to hang: its GPUs are known to be idle; never in generic mode."""
 
-    action: Annotated[StallAction, "What is done then."] = StallAction.STOP
+    action: Annotated[StallAction, "What is done then.", INERT] = StallAction.STOP
     after: Annotated[
-        Seconds, "The least time without progress; three times the longest step, evaluation or checkpoint if longer."
+        Seconds,
+        "The least time without progress; three times the longest step, evaluation or checkpoint if longer.",
+        INERT,
     ] = 3600.0
 
 
 class Repair(Struct, frozen=True, kw_only=True):
     """What follows a failed attempt."""
 
-    max_attempts: Annotated[Positive, "Attempts of a run with transient causes; progress starts the count anew."] = 3
+    max_attempts: Annotated[
+        Positive, "Attempts of a run in all, where they follow losses; [exp_retry] says whether any may."
+    ] = 3
     backoff: Annotated[Seconds, "The pause before the second attempt, doubled before each further one."] = 60.0
 
 
 class Swarm(Struct, frozen=True, kw_only=True):
     """Swarm servers that a run needs."""
 
-    ready_timeout: Annotated[Seconds, "How long a swarm server that was started may take to answer."] = 600.0
-    poll: Annotated[Seconds, "How often a swarm server is asked how it is."] = 10.0
+    ready_timeout: Annotated[Seconds, "How long a swarm server that was started may take to answer.", INERT] = 600.0
+    poll: Annotated[Seconds, "How often a swarm server is asked how it is.", INERT] = 10.0
 
 
 class Agent(Struct, frozen=True, kw_only=True):
@@ -215,9 +229,11 @@ class Draft(Struct, frozen=True, kw_only=True):
 class Notify(Struct, frozen=True, kw_only=True):
     """How people are told."""
 
-    command: Annotated[str | None, "A command that gets each notice as JSON on its standard input; null: none."] = None
-    url: Annotated[str | None, "An address that each notice is sent to as JSON by POST; null: none."] = None
-    events: Annotated[tuple[Notice, ...], "What is told."] = (Notice.FINISHED, Notice.UNREACHABLE)
+    command: Annotated[
+        str | None, "A command that gets each notice as JSON on its standard input; null: none.", INERT
+    ] = None
+    url: Annotated[str | None, "An address that each notice is sent to as JSON by POST; null: none.", INERT] = None
+    events: Annotated[tuple[Notice, ...], "What is told.", INERT] = (Notice.FINISHED, Notice.UNREACHABLE)
 
 
 class Security(Struct, frozen=True, kw_only=True):
@@ -233,7 +249,9 @@ class Security(Struct, frozen=True, kw_only=True):
 class Retention(Struct, frozen=True, kw_only=True):
     """What is kept."""
 
-    prune_after: Annotated[Seconds | None, "Finished runs older than this are removed from outbox; null: never."] = None
+    prune_after: Annotated[
+        Seconds | None, "Finished runs older than this are removed from outbox; null: never.", INERT
+    ] = None
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -258,5 +276,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     notify: Notify = Notify()
     security: Security = Security()
     retention: Retention = Retention()
-    snapshot: Annotated[bool, "Whether a run uses a copy of its codebase, where the blueprint does not say."] = False
+    snapshot: Annotated[bool, "Whether a run uses a copy of its codebase, where the blueprint does not say.", INERT] = (
+        False
+    )
     templates_dir: Annotated[str | None, "A folder of templates that come before the built-in ones."] = None

@@ -10,17 +10,21 @@ from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_orig
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields as struct_fields
 
-from ajet_inbox.core.settings import Form
+from ajet_inbox.core.settings import INERT, Form
 
 
 class Field(Struct, frozen=True, kw_only=True):
-    """One key of a record: `name` as written, `attribute` in Python, `default` NODEFAULT where it must be given."""
+    """One key of a record: `name` as written, `attribute` in Python, `default` NODEFAULT where it must be given.
+
+    `is_inert`: whatever it says, nothing comes of it yet; its meaning begins with that.
+    """
 
     name: str
     attribute: str
     hint: Any
     meaning: str
     default: Any
+    is_inert: bool
 
 
 def fields(record: type[Struct]) -> dict[str, Field]:
@@ -33,6 +37,7 @@ def fields(record: type[Struct]) -> dict[str, Field]:
             hint=hints[f.name],
             meaning=_meaning(hints[f.name]),
             default=f.default if f.default_factory is NODEFAULT else f.default_factory(),
+            is_inert=_is_inert(hints[f.name]),
         )
         for f in struct_fields(record)
     }
@@ -41,7 +46,29 @@ def fields(record: type[Struct]) -> dict[str, Field]:
 def _meaning(hint: Any) -> str:
     if is_record(hint):
         return (hint.__doc__ or "").partition("\n")[0]
-    return next(note for note in hint.__metadata__ if isinstance(note, str) and not isinstance(note, Form))
+    meaning = next(note for note in hint.__metadata__ if isinstance(note, str) and not isinstance(note, Form))
+    return f"{INERT.value}: {meaning}" if _is_inert(hint) else meaning
+
+
+def _is_inert(hint: Any) -> bool:
+    return INERT in getattr(hint, "__metadata__", ())
+
+
+def inert(record: Struct, prefix: str = "") -> tuple[str, ...]:
+    """The keys that say something else than their default, and are not acted on yet."""
+    return tuple(_inert(record, prefix))
+
+
+def _inert(record: Struct, prefix: str) -> Iterator[str]:
+    for field in fields(type(record)).values():
+        key, value = prefix + field.name, getattr(record, field.attribute)
+        if field.is_inert and value != field.default:
+            yield key
+        elif isinstance(value, Struct):
+            yield from _inert(value, f"{key}.")
+        elif isinstance(value, tuple):
+            for number, each in enumerate(value):
+                yield from _inert(each, f"{key}[{number}].") if isinstance(each, Struct) else ()
 
 
 def is_record(hint: Any) -> TypeGuard[type[Struct]]:

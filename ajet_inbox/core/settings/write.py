@@ -12,6 +12,7 @@ from ajet_inbox.core.settings.values import written
 
 _HEAD = """\
 # How this home is watched. Every key is shown with its default; a key left out keeps it.
+# What begins with "Not acted on yet" is read and checked, and has no effect so far.
 # Durations and sizes need a unit: 3s, 30 min, 24h, 64 MiB. Read at start: restart the watcher after an edit.
 # `ajet-inbox doctor` checks this file and prints what holds.
 """
@@ -19,6 +20,7 @@ _SLOTS = """\
 #   slots:
 #     - {name: left, gpus: [0, 1, 2, 3]}
 #     - {name: right, gpus: [4, 5, 6, 7]}
+#   Not acted on yet are slots over SSH and in Slurm:
 #     - {name: far, ssh: "root@host -p 8824", gpus: 8}
 #     - {name: cluster, slurm: {partition: gpu, gpus: 8, nodes: 1, max_jobs: 2}}
 """
@@ -27,7 +29,9 @@ _REFERENCE = """\
 
 Every key of `ajet-inbox.yaml`, made from the records in `ajet_inbox/core/settings/` by `make docs`. Every key may be
 left out. An unknown key or a wrong value is an error that names its line; the file is read when the watcher starts, so
-that a bad edit never stops a running one. `slots` is `auto` or a list whose items are of the kinds below.
+that a bad edit never stops a running one. What begins with "Not acted on yet" is read and checked, and has no effect
+so far; `ajet-inbox doctor` warns where such a key is set to something else than its default. `slots` is `auto` or a
+list whose items are of the kinds below.
 """
 _HEADER = ("| key | default | what it may hold | meaning |", "|---|---|---|---|")
 
