@@ -18,6 +18,7 @@ from ajet_inbox.app.identity import judge
 from ajet_inbox.app.lanes import Lanes
 from ajet_inbox.app.pulse import Pulse
 from ajet_inbox.app.snapshots import Snapshots
+from ajet_inbox.app.telling_log import changes
 from ajet_inbox.app.waiting import wait
 from ajet_inbox.core import effects as do
 from ajet_inbox.core import events as saw
@@ -64,9 +65,11 @@ class Watcher:
 
     def tell(self, event: saw.Event) -> None:
         """Let the core decide on an event, and have done what it decides."""
-        occupied = self.fleet.occupied()
-        self.fleet, effects = decide(self.fleet, event, _now())
-        if isinstance(event, saw.SlotsSeen) or self.fleet.occupied() != occupied:
+        before = self.fleet
+        self.fleet, effects = decide(before, event, _now())
+        for line in changes(before, self.fleet):
+            logger.info("{}", line)
+        if isinstance(event, saw.SlotsSeen) or self.fleet.occupied() != before.occupied():
             self._pulse.changed.set()
         for effect in effects:
             self._lanes.add(_lane(effect), effect)
