@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ajet_inbox.app.attempts import Attempts, Order
-from ajet_inbox.app.placing import placed_run
+from ajet_inbox.app.placing import own_result_folder, placed_run
 from ajet_inbox.core.attempt import AttemptSpec
-from ajet_inbox.core.drops import DropKind
+from ajet_inbox.core.drops import READY_END, DropKind
 from ajet_inbox.core.journal import AnyEntry, Reason, Starting
 from ajet_inbox.core.paths import RunPaths
 from ajet_inbox.core.run import Attempt, Run
 from ajet_inbox.core.settings import Autokill, Settings
 from ajet_inbox.core.training.ajet import strip_autokill
-from ajet_inbox.edge.deliver import may_deliver
+from ajet_inbox.edge.deliver import may_deliver, set_aside
 from ajet_inbox.edge.files import Unreadable, copy_tree, list_names
 from ajet_inbox.edge.launch import Launch, render_launch
 
@@ -29,15 +29,31 @@ def prepare(run: Run, paths: RunPaths, settings: Settings) -> Reason | None:
     Raises:
         OSError: it cannot be done now.
     """
-    if run.drop.kind is DropKind.FOLDER and paths.work.name not in list_names(paths.root):
-        copied = copy_tree(paths.drop, paths.work, settings.limits.drop_bytes)
-        if isinstance(copied, Unreadable):
-            return Reason(code="work_copy_failed", text=f"{copied.message}.")
+    if run.drop.kind is DropKind.FOLDER and (reason := _make_work(run, paths, settings)) is not None:
+        return reason
     result_dir = placed_run(run, paths).result_dir
     if result_dir is not None:
         with contextlib.suppress(OSError):  # a courtesy: the check has told what is wrong with it
             _make_result_dir(Path(result_dir))
     return None
+
+
+def _make_work(run: Run, paths: RunPaths, settings: Settings) -> Reason | None:
+    if paths.work.name not in list_names(paths.root):
+        copied = copy_tree(paths.drop, paths.work, settings.limits.drop_bytes)
+        if isinstance(copied, Unreadable):
+            return Reason(code="work_copy_failed", text=f"{copied.message}.")
+    if not run.attempts:  # after that, whatever lies there is the experiment's
+        _tidy_work(run, paths, settings)
+    return None
+
+
+def _tidy_work(run: Run, paths: RunPaths, settings: Settings) -> None:
+    """Take out of a fresh copy what is no part of the experiment: our mark, and results of an earlier one."""
+    if (mark := paths.work / READY_END).is_file():
+        mark.unlink()
+    if settings.deliver and (folder := own_result_folder(run, paths)) is not None:
+        set_aside(folder, run.submitted_at)
 
 
 def _make_result_dir(folder: Path) -> None:

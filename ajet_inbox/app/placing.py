@@ -50,6 +50,21 @@ def placed_run(run: Run, paths: RunPaths) -> Blueprint:
     return placed(run.blueprint, folder, inbox_place(run, paths))
 
 
+def result_folder(run: Run, paths: RunPaths) -> Path | None:
+    """Where the results of a run are delivered: into its exp_result_dir, which a folder drop may have in `work/`."""
+    if run.result_dir is not None:
+        return Path(run.result_dir)
+    return own_result_folder(run, paths)
+
+
+def own_result_folder(run: Run, paths: RunPaths) -> Path | None:
+    """The exp_result_dir of a folder drop that lies in the run's own `work/`; None where it lies elsewhere."""
+    if run.drop.kind is not DropKind.FOLDER or run.blueprint.result_dir is None:
+        return None
+    named = Path(placed_run(run, paths).result_dir or "")
+    return named if named.is_relative_to(paths.work) else None
+
+
 def inbox_place(run: Run, paths: RunPaths) -> Path:
     """Where the drop of a run lay."""
     return paths.root.parent.parent / "inbox" / run.drop.name

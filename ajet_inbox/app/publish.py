@@ -10,11 +10,14 @@ from pathlib import Path
 import msgspec
 from loguru import logger
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ajet_inbox.app.placing import placed_run, result_folder
 from ajet_inbox.app.progress import run_metrics
 from ajet_inbox.app.snapshots import WRITING, write_receipt
 from ajet_inbox.core.admission import NOT_DELIVERED
 from ajet_inbox.core.attempt import CONSOLE
+from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.journal import AnyEntry, Submitted
 from ajet_inbox.core.lifecycle import Outcome, State
 from ajet_inbox.core.paths import HomePaths, RunPaths
@@ -33,10 +36,11 @@ _LASTING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, err
 
 
 class Results(Struct, frozen=True, kw_only=True):
-    """What was rendered of a run, by file name."""
+    """What was rendered of a run, by file name, and the folder that it is delivered into."""
 
     report: Report
     files: dict[str, bytes]
+    folder: Path | None
 
 
 def write_results(home: HomePaths, run: Run, entries: Sequence[AnyEntry], settings: Settings) -> Results:
@@ -47,13 +51,25 @@ def write_results(home: HomePaths, run: Run, entries: Sequence[AnyEntry], settin
     """
     paths = home.run(run.name)
     metrics = run_metrics(run, paths)
-    told = report(run, entries, metrics=metrics, console_tail=_console_tail(run, paths), paths=paths)
-    templates = home.root / settings.templates_dir if settings.templates_dir else None
-    files = dict(render_run(told, settings.language, templates))
+    told = report(
+        placed_for_people(run, paths), entries, metrics=metrics, console_tail=_console_tail(run, paths), paths=paths
+    )
+    files = dict(render_run(told, settings.language, templates_of(home, settings)))
     for name, data in files.items():
         write_atomic(paths.root / name, data)
     _write_state(home, run, metrics)
-    return Results(report=told, files=files)
+    return Results(report=told, files=files, folder=result_folder(run, paths))
+
+
+def placed_for_people(run: Run, paths: RunPaths) -> Run:
+    """`run` with its paths as they are on this host, which is what a reader can follow."""
+    folder = result_folder(run, paths)
+    return replace(run, blueprint=placed_run(run, paths), result_dir=str(folder) if folder else None)
+
+
+def templates_of(home: HomePaths, settings: Settings) -> Path | None:
+    """The folder of the user's own templates."""
+    return home.root / settings.templates_dir if settings.templates_dir else None
 
 
 def _write_state(home: HomePaths, run: Run, metrics: Metrics) -> None:
@@ -86,9 +102,10 @@ def write_flag(home: HomePaths, run: Run, results: Results) -> None:
 
 
 def is_delivered(run: Run, settings: Settings) -> bool:
-    """Whether the run's results go into its exp_result_dir."""
+    """Whether the run's results go into its exp_result_dir, as far as that is known without a look at the disk."""
     refused = run.reason is not None and run.reason.code in NOT_DELIVERED
-    return settings.deliver and run.result_dir is not None and not refused
+    may_be_own = run.drop.kind is DropKind.FOLDER and run.blueprint.result_dir is not None
+    return settings.deliver and (run.result_dir is not None or may_be_own) and not refused
 
 
 def deliver_results(run: Run, results: Results) -> None:
@@ -97,9 +114,8 @@ def deliver_results(run: Run, results: Results) -> None:
     Raises:
         OSError: it could not be done; `lasting` tells whether to try again.
     """
-    if run.result_dir is None:
+    if (folder := results.folder) is None:
         return
-    folder = Path(run.result_dir)
     if (refusal := deliver.may_deliver(folder)) is not None:
         logger.warning("The results of {} stay in the outbox: {}", run.name, refusal)
         return

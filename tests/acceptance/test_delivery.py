@@ -249,3 +249,38 @@ def test_render_never_touches_what_was_delivered(home: Home) -> None:
     assert names(folder) <= {"plots"}
     assert true_hash(home.flag())
     assert (home.run().root / "result.md").read_bytes() == before["result.md"]
+
+
+OWN_FOLDERS = {"./": "./out", "{inbox}/exp": "{inbox}/exp/out"}
+
+
+@pytest.mark.parametrize("codebase", OWN_FOLDERS)
+def test_a_folder_drop_may_bring_its_result_folder(home: Home, codebase: str) -> None:
+    """It lies in `work/`, where the experiment writes; what came with the drop there is moved aside."""
+    where = {"codebase_dir": codebase, "result_dir": OWN_FOLDERS[codebase]}
+    text = home.blueprint(
+        "ls $EXP_RESULT_DIR; echo mine >$EXP_RESULT_DIR/model.pt",
+        **{key: path.format(inbox=home.paths.inbox) for key, path in where.items()},
+    )
+    home.move_in("exp", {"blueprint.md": text, ".ready": "key: k\n", "out/finish.flag": "old", "out/notes": "theirs"})
+    home.drain()
+    work = home.run().work
+    folder = work / "out"
+    assert flag_in(folder)["outcome"] == "succeeded", home.console()
+    assert true_hash(flag_in(folder))
+    stale, notes = home.console().split()
+    assert (notes, (folder / stale).read_text()) == ("notes", "old")
+    assert STALE.match(stale)
+    assert (folder / "model.pt").read_text() == "mine\n"
+    assert ".ready" not in names(work)
+    assert ".ready" in names(home.run().drop)
+    page = (folder / "result.md").read_text()
+    assert f"Codebase: `{work}`" in page
+    assert f"Results of the experiment: `{folder}`" in page
+
+
+def test_the_rejection_of_a_folder_drop_is_delivered_into_it(home: Home) -> None:
+    text = home.blueprint("true", codebase_dir="./", result_dir="./out", venv_exe=None)
+    home.move_in("exp", {"blueprint.md": text})
+    home.drain()
+    assert flag_in(home.run().work / "out")["outcome"] == "rejected"
