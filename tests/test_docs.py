@@ -21,7 +21,9 @@ from msgspec.structs import fields
 from ajet_inbox.app.client.states import RunState
 from ajet_inbox.app.errors import Code
 from ajet_inbox.cli.base import COMMANDS
-from ajet_inbox.core.blueprint import errors
+from ajet_inbox.core.blueprint import Level, errors
+from ajet_inbox.core.checking.check import text_problems
+from ajet_inbox.core.checking.rule import Case
 from ajet_inbox.core.lifecycle import Outcome, State
 from ajet_inbox.core.reading.keys import KEYS
 from ajet_inbox.core.reading.parse import read_blueprint
@@ -102,6 +104,13 @@ def test_commands_exist() -> None:
     assert not TO_COME & set(COMMANDS), "it is built: say so in README.md and docs/contract.md"
 
 
+def test_pages_beside_the_drops_name_only_what_is_built() -> None:
+    """Nobody looks up there what is to come."""
+    for page in (ROOT / "inbox/README.md", ROOT / "outbox/README.md"):
+        assert set(re.findall(r"\bajet-inbox ([a-z]+)\b", page.read_text(encoding="utf-8"))) <= set(COMMANDS)
+        assert "plots" not in page.read_text(encoding="utf-8")
+
+
 def code_of(page: str) -> str:
     return "\n".join(re.findall(r"`[^`\n]+`|^ {4}.+$|^```.*?^```$", page, re.MULTILINE | re.DOTALL))
 
@@ -120,6 +129,18 @@ def test_blueprints_are_read(name: str) -> None:
     for key in re.findall(r"\[exp_(\w+)\]", BLUEPRINTS[name]):
         field = {"max_time": "max_time_s"}.get(key, key)
         assert getattr(blueprint, field) not in (None, (), {}), key
+
+
+@pytest.mark.parametrize("name", BLUEPRINTS)
+def test_blueprints_keep_the_advice_of_the_check(name: str) -> None:
+    """What is shown as good is copied, and must not be warned of in its first check."""
+    in_folder = "exp_codebase_dir]: ./" in BLUEPRINTS[name]
+    reading = read_blueprint(BLUEPRINTS[name], name="x", folder_drop=in_folder)
+    case = Case(blueprint=reading.blueprint, text=BLUEPRINTS[name], folder_drop=in_folder)
+    found = [*reading.problems, *text_problems(case)]
+    assert [problem.message for problem in found if problem.level is not Level.INFO] == []
+    command = reading.blueprint.launch_command or ""
+    assert ("ajet.launcher" in command) == ("--with-ray" in command)
 
 
 def test_a_blueprint_that_is_shown_as_wrong_is() -> None:
@@ -169,6 +190,12 @@ def anchors(page: Path) -> set[str]:
     """As GitHub makes them of headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_architecture_names_every_room() -> None:
+    page = text_of("ARCHITECTURE.md")
+    rooms = {path.stem for floor in ("app", "edge", "core") for path in (ROOT / "ajet_inbox" / floor).iterdir()}
+    assert [room for room in sorted(rooms) if room[0] != "_" and not re.search(rf"\b{room}\b", page)] == []
 
 
 # ---- what is made -------------------------------------------------------------------------------------------------

@@ -257,7 +257,9 @@ class Retention(Struct, frozen=True, kw_only=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """All of `ajet-inbox.yaml`."""
 
-    language: Annotated[Language, "The language of pages and drafted blueprints."] = Language.EN
+    language: Annotated[
+        Language, "The language of pages and drafted blueprints; checks, rejections and commands speak English."
+    ] = Language.EN
     slots: Annotated[
         Literal["auto"] | tuple[HostSlot | SshSlot | SlurmSlot, ...],
         "Where runs go; auto: one slot per 8 GPUs of each host, one with what there is below 8; or a list of slots.",
