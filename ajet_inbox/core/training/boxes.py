@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _CELL = re.compile(r"[│┃]")
-MARKS = ("╭", "│", "┃", "╰")  # every line of a table that matters has one
+CLOSING = "╰"
+MARKS = ("╭", "│", "┃", CLOSING)  # every line of a table that matters has one
 MAX_ROWS = 256
 
 
@@ -20,7 +21,7 @@ class BoxReader:
         """Takes one line, without its newline; returns title and rows at the line that closes a table."""
         if "╭" in line:
             self._title, self._rows = line.partition("╭")[2].strip("─╮ ") or None, {}
-        elif "╰" in line:
+        elif CLOSING in line:
             box, self._title, self._rows = (self._title, self._rows), None, {}
             return box
         elif len(self._rows) < MAX_ROWS:

@@ -33,7 +33,11 @@ class Patterns(Struct, frozen=True, kw_only=True):
 
     step: StepPatterns = StepPatterns()
     training_bar: str = "Training Progress"
+    # A line tells its phases in this order. It may follow a bar on the same line, so that what is rare comes first.
     phases: tuple[tuple[Mark, Phase], ...] = (
+        ("local_global_step_folder", Phase.SAVING),
+        ("Saving checkpoint", Phase.SAVING),
+        ("Saved checkpoint", Phase.SAVING),
         ("Started a local Ray instance", Phase.STARTING_RAY),
         ("Connecting to existing Ray cluster", Phase.STARTING_RAY),
         ("Loading checkpoint shards", Phase.LOADING_MODEL),
@@ -43,9 +47,6 @@ class Patterns(Struct, frozen=True, kw_only=True):
         ("Starting validate rollout", Phase.VALIDATING),
         ("Training Progress", Phase.TRAINING),
         ("rollout step begin", Phase.TRAINING),
-        ("local_global_step_folder", Phase.SAVING),
-        ("Saving checkpoint", Phase.SAVING),
-        ("Saved checkpoint", Phase.SAVING),
     )
     errors: tuple[Mark, ...] = ("Traceback (most recent call last)", "Error", "ERROR", "CRITICAL", "Exception")
     warnings: tuple[Mark, ...] = ("Warning", "WARN")

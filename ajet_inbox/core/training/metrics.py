@@ -8,15 +8,16 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ajet_inbox.core.training.boxes import BoxReader
-from ajet_inbox.core.training.console import clean
-from ajet_inbox.core.training.evals import Eval, as_step, at_step, evaluation, summary_line, timeline
+from ajet_inbox.core.training import boxes
+from ajet_inbox.core.training.console_events import EvalSeen
+from ajet_inbox.core.training.evals import SUMMARY_MARK, Eval, as_step, evaluation, timeline
 from ajet_inbox.core.training.literals import Value, read_dict
+from ajet_inbox.core.training.progress import Console
 
 _HEADING = re.compile(r"^#{1,6}[ \t]*Step[ \t]+(\d{1,18})[ \t]*(?:\(([^)\n]*)\))?.*$", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*+[-*][ \t]([^:\n]++):([^\n]++)\n", re.MULTILINE)
-_STEP = re.compile(r"\bstep:(\d{1,18})\b")
 _TRAIN_STEP = "training/global_step"
+_PIECE = 1 << 20  # characters of a console that are looked at together
 
 
 class Format(StrEnum):
@@ -25,6 +26,7 @@ class Format(StrEnum):
     CLASSIC = "classic"  # one `str(dict)` a line
     SWARM = "swarm"  # a `## Step N` block, or an `[EVAL @ step N]` line, for each
     BOX = "box"  # tables on a console, of versions that wrote no file
+    CONSOLE = "console"  # among the values of a console's `step:N` lines
     NONE = "none"  # none found
 
 
@@ -44,7 +46,7 @@ def read_metrics(text: str) -> Metrics:
 
     Time is linear in the length of `text`. A file too large for memory is the caller's matter: its tail will do.
     """
-    for form, read in ((Format.CLASSIC, _classic), (Format.SWARM, _swarm), (Format.BOX, _boxes)):
+    for form, read in ((Format.CLASSIC, _classic), (Format.SWARM, _swarm), (_console_form(text), _console)):
         if found := timeline(read(text)):
             return Metrics(format=form, evals=found)
     return Metrics(format=Format.NONE)
@@ -91,18 +93,18 @@ def _swarm(text: str) -> Iterator[Eval]:
         if found and (end < len(text) or before is None or found.measured >= before.measured):
             yield found
             before = found
-    if not headings:
-        yield from filter(None, map(summary_line, text.split("\n")))
 
 
-def _boxes(text: str) -> Iterator[Eval]:
-    """A box is drawn while its step still runs: the step is named by the next `step:N` line."""
-    boxes, waiting = BoxReader(), list[Eval]()
-    for raw in text.split("\n"):
-        line = clean(raw)
-        if box := boxes.feed(line):
-            waiting += filter(None, [evaluation(box[1], dataset=box[0])])
-        elif named := _STEP.search(line):
-            yield from (at_step(e, int(named[1])) for e in waiting)
-            waiting = []
-    yield from waiting
+def _console_form(text: str) -> Format:
+    if SUMMARY_MARK in text:
+        return Format.SWARM
+    return Format.BOX if boxes.CLOSING in text else Format.CONSOLE
+
+
+def _console(text: str) -> Iterator[Eval]:
+    """What was seen on a console while it ran is found in it afterwards: it is the same reader."""
+    console = Console()
+    for start in range(0, len(text), _PIECE):
+        events = console.feed(text[start : start + _PIECE].encode(errors="replace"))
+        yield from (event.eval for event in events if isinstance(event, EvalSeen))
+    yield from console.unplaced

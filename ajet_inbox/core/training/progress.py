@@ -67,6 +67,11 @@ class Console:
         """The bar of the training itself: its total is the planned number of steps."""
         return next((bar for bar in self.bars if bar.label == self._patterns.training_bar), None)
 
+    @property
+    def unplaced(self) -> tuple[Eval, ...]:
+        """The evaluations whose step no line has named so far."""
+        return tuple(self._waiting)
+
     def _telling(self, text: bytes) -> Iterator[str]:
         """The lines that hold a mark. Searching a whole chunk for each is far faster than reading every line."""
         spans: dict[int, int] = {}
@@ -99,7 +104,8 @@ class Console:
         elif SUMMARY_MARK in line and (found := summary_line(text)):
             yield EvalSeen(eval=found)
         else:
-            yield from self._turn(next((phase for mark, phase in self._patterns.phases if mark in line), None))
+            for phase in (phase for mark, phase in self._patterns.phases if mark in line):
+                yield from self._turn(phase)
             if severity := self._severity(line):
                 yield from self._complaint(severity, text)
 
@@ -118,14 +124,15 @@ class Console:
             found = [own]
         yield from (EvalSeen(eval=e) for e in found)
         yield seen
-        yield from self._turn(Phase.TRAINING if seen.trained else None)
+        if seen.trained:
+            yield from self._turn(Phase.TRAINING)
 
     def _box(self, text: str) -> None:
         if (box := self._boxes.feed(text)) and (found := evaluation(box[1], dataset=box[0])):
             self._waiting.append(found)
 
-    def _turn(self, phase: Phase | None) -> Iterator[PhaseSeen]:
-        if phase and phase is not self._phase:
+    def _turn(self, phase: Phase) -> Iterator[PhaseSeen]:
+        if phase is not self._phase:
             self._phase = phase
             yield PhaseSeen(phase=phase)
 
