@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from loguru import logger
@@ -23,6 +24,7 @@ from ajet_inbox.app.publish import Results
 from ajet_inbox.app.task_drops import Drafter
 from ajet_inbox.core import effects as do
 from ajet_inbox.core import events as saw
+from ajet_inbox.core.admission import is_superseded
 from ajet_inbox.core.blueprint import Kind, Problem
 from ajet_inbox.core.fleet import Fleet
 from ajet_inbox.core.journal import Accepted, AnyEntry, Owner, join
@@ -242,12 +244,20 @@ class Acts:
     async def _observe(self, run: Run, attempt: Attempt) -> None:
         """Read what the experiment writes, every few seconds."""
         progress = self._progress(run, attempt)
+        folder = self._paths(run.name).attempt(attempt.number)
         while True:
             await self._read(progress)
+            await self._wake(folder)
             if (first := progress.first_step) is not None:
                 number, source = first
                 self._tell(saw.FirstStepSeen(run=run.name, attempt=attempt.number, number=number, source=source))
             await asyncio.sleep(self._world.settings.progress.read)
+
+    async def _wake(self, folder: Path) -> None:
+        try:
+            await asyncio.to_thread(self._world.attempts.wake, folder)
+        except OSError as error:
+            log_failure("Looking after a supervisor", error)
 
     async def _read(self, progress: Progress) -> None:
         """What an experiment prints must never keep us from its end."""
@@ -283,7 +293,8 @@ class Acts:
         run, settings = self._run(effect.run), self._world.settings
         entries = await asyncio.to_thread(self.entries, run.name)
         results = await asyncio.to_thread(publish.write_results, self._home, run, entries, settings)
-        trouble = await self._deliver(run, results) if publish.is_delivered(run, settings) else None
+        is_theirs = publish.is_delivered(run, settings) and not is_superseded(self._world.fleet(), run)
+        trouble = await self._deliver(run, results) if is_theirs else None
         await asyncio.to_thread(publish.write_flag, self._home, run, results)
         if trouble is not None:
             self._tell(saw.PublishFailed(run=run.name, undelivered=trouble))

@@ -170,6 +170,14 @@ class Attempts:
         while _is_locked(self.lock_of(attempt_id)) and files_of.EXIT not in list_names(folder):
             await asyncio.sleep(_LOOK_S)
 
+    def wake(self, folder: Path) -> None:
+        """Let a supervisor go on that somebody stopped: while it stands still, no limit and no cancel holds."""
+        if files_of.STARTED not in list_names(folder):
+            return
+        started = _read(folder / files_of.STARTED, Started)
+        if self._is_of_this_boot(started) and processes.wake(started.keeper_pid, started.keeper_start_time):
+            logger.warning("The supervisor of attempt {} had been stopped; it goes on", started.attempt_id)
+
     def halt(self, folder: Path, cause: StopCause, text: str) -> None:
         """Ask the supervisor to end the attempt. One that is only starting, or a later one, finds the request.
 

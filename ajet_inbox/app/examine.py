@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from ajet_inbox.app.gathering import Place, gather, glance, policy_facts
 from ajet_inbox.app.placing import inbox_place, placed
-from ajet_inbox.core.blueprint import Blueprint, Level, Mode, Problem, Reading
-from ajet_inbox.core.checking.check import policy_problems, text_problems, world_problems
+from ajet_inbox.core.blueprint import Blueprint, Level, Problem, Reading
+from ajet_inbox.core.checking.check import policy_problems, text_problems, world_problems, worst_first
 from ajet_inbox.core.checking.facts import Facts
 from ajet_inbox.core.checking.rule import Case, Finding
-from ajet_inbox.core.checking.sources import Sources, sources
+from ajet_inbox.core.checking.sources import gpus_needed, sources
 from ajet_inbox.core.drafting.text import headline
 from ajet_inbox.core.drops import BLUEPRINT_NAME, DropKind, ReadyMark, read_ready, run_slug
 from ajet_inbox.core.events import DropRead
@@ -24,12 +24,10 @@ from ajet_inbox.core.paths import HomePaths, RunPaths
 from ajet_inbox.core.reading.parse import decode, read_blueprint
 from ajet_inbox.core.run import Run
 from ajet_inbox.core.settings import Settings
-from ajet_inbox.core.training.ajet_config import watched
 from ajet_inbox.edge import intake, world
 from ajet_inbox.edge.files import Unreadable, list_names, read_regular, write_atomic
 from ajet_inbox.edge.intake import Content, Intake
 
-_DEFAULT_GPUS = 8
 _OWNERS = "owners.json"
 _OWNERS_BYTES = 16 * 1024
 
@@ -49,8 +47,8 @@ class Findings(Struct, frozen=True, kw_only=True):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """All of them."""
-        return (*self.text, *(each.problem for each in self.world))
+        """All of them, errors first."""
+        return worst_first((*self.text, *(each.problem for each in self.world)))
 
 
 def examine(data: bytes, name: str, folder: Path | None, place: Place, dropped_at: Path | None = None) -> Findings:
@@ -69,14 +67,35 @@ def examine(data: bytes, name: str, folder: Path | None, place: Place, dropped_a
     known = sources(here, facts)
     read, here = replace(read, mode=known.mode), replace(here, mode=known.mode)
     judged = replace(judged, blueprint=here, facts=facts, sources=known)
+    result_dir = _result_dir(here, facts, folder)
+    astray = _in_the_home(read, result_dir, place)
     return Findings(
         read=read,
         here=here,
-        text=(*reading.problems, *text_problems(replace(judged, blueprint=read))),
+        text=(
+            *reading.problems,
+            *text_problems(replace(judged, blueprint=read)),
+            *_in_the_home(read, result_dir, place),
+        ),
         world=world_problems(judged),
-        gpus=_gpus(here, known),
-        result_dir=_result_dir(here, facts, folder),
+        gpus=gpus_needed(here, known),
+        result_dir=None if astray else result_dir,
     )
+
+
+def _in_the_home(read: Blueprint, result_dir: str | None, place: Place) -> tuple[Problem, ...]:
+    """Results among the runs would be taken for theirs, and in the inbox for drops."""
+    if place.home is None or result_dir is None:
+        return ()
+    boxes = (place.home.inbox.resolve(), place.home.outbox.resolve())
+    ours = Path(result_dir) == place.home.root.resolve() or any(Path(result_dir).is_relative_to(box) for box in boxes)
+    section = "exp_result_dir"
+    message = f"{result_dir} belongs to the inbox, the outbox or the home itself."
+    hint = "Name a folder of the experiment's own."
+    problem = Problem(
+        code="result_dir_in_home", section=section, line=read.lines.get(section), message=message, hint=hint
+    )
+    return (problem,) if ours else ()
 
 
 def _read(data: bytes, name: str, *, is_folder: bool) -> tuple[str, Reading]:
@@ -95,16 +114,6 @@ def _result_dir(here: Blueprint, facts: Facts, folder: Path | None) -> str | Non
         return None
     real = Path(facts.about(here.result_dir).real or here.result_dir)
     return None if folder and real.is_relative_to(folder.resolve()) else str(real)
-
-
-def _gpus(here: Blueprint, known: Sources) -> int:
-    """How many GPUs a run needs (contract section 1)."""
-    if here.gpus is not None:
-        return here.gpus
-    given = watched(replace(known.config, defaults={})).n_gpus_per_node
-    if given is not None:
-        return given
-    return 0 if here.mode is Mode.GENERIC else _DEFAULT_GPUS
 
 
 # --- for the watcher -------------------------------------------------------------------------------------------------
@@ -128,7 +137,7 @@ def read_drop(
         at=claimed.arrival.submitted_at,
         drop=_drop(claimed, content, mark, found.read),
         blueprint=found.read,
-        problems=(*found.text, *mark_problems, *(each.problem for each in found.world)),
+        problems=worst_first((*found.problems, *mark_problems)),
         gpus=found.gpus,
         result_dir=found.result_dir,
     )

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from ajet_inbox.core import journal
-from ajet_inbox.core.blueprint import Kind, Problem, errors
+from ajet_inbox.core.blueprint import Kind, Level, Problem, errors
 from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.events import DropRead
-from ajet_inbox.core.fleet import Fleet
-from ajet_inbox.core.journal import AnyEntry, Drop, Finished, Reason
+from ajet_inbox.core.fleet import Fleet, without
+from ajet_inbox.core.journal import AnyEntry, Drop, Finished, Reason, Submitted
 from ajet_inbox.core.lifecycle import Outcome, State, Step
+from ajet_inbox.core.run import Run
 
 DUPLICATE = "duplicate"
 RESULT_DIR_IN_USE = "result_dir_in_use"
@@ -24,15 +27,44 @@ _Rule = Callable[[Fleet, DropRead], Reason | None]
 def admit(fleet: Fleet, drop: DropRead, now: datetime) -> tuple[AnyEntry, ...]:
     """The first entries of the drop's journal: accepted and handed back to the queue, or rejected with the reason.
 
-    A task takes no place in the queue: whoever admits it keeps it, and drafts it next.
+    A task takes no place in the queue: whoever admits it keeps it, and drafts it next. What gives way to the drop is no
+    objection to it.
     """
-    objection = next((reason for rule in _RULES if (reason := rule(fleet, drop)) is not None), None)
+    old = replaced(fleet, drop.submitted.drop)
+    if drop.submitted.drop.replaces is not None and old is None:
+        drop = replace(drop, submitted=_replacing_nothing(drop.submitted))
+    others = without(fleet, old.name) if old else fleet
+    objection = next((reason for rule in _RULES if (reason := rule(others, drop)) is not None), None)
     if objection is None and drop.submitted.drop.kind is DropKind.TASK:
         return (drop.submitted,)
     if objection is None:
         return (drop.submitted, journal.Accepted(at=now), journal.Relinquished(at=now))
     finished = Finished(at=now, via=Step.REJECT, outcome=Outcome.REJECTED, reason=objection)
     return (drop.submitted, finished)
+
+
+def replaced(fleet: Fleet, drop: Drop) -> Run | None:
+    """The waiting run that gives way to `drop`, by its name, the name of its drop or its key."""
+    wanted = drop.replaces
+    waiting = (run for run in fleet.runs.values() if run.state in (State.QUEUED, State.HELD) and run.drop.id != drop.id)
+    names = ((run, (run.name, run.drop.name, run.drop.key)) for run in waiting)
+    free = (run for run, known in names if wanted in known and run.name not in fleet.taking | fleet.looking)
+    return next(free, None) if wanted is not None else None
+
+
+def _replacing_nothing(submitted: Submitted) -> Submitted:
+    message = f"It was to replace {submitted.drop.replaces}, but no waiting run is called so."
+    problem = Problem(code="replaces_nothing", level=Level.WARNING, message=message)
+    return replace(submitted, problems=(*submitted.problems, problem))
+
+
+def is_superseded(fleet: Fleet, run: Run) -> bool:
+    """Whether the run's exp_result_dir belongs to a later run by now, which replaced it: its results are kept out."""
+    return any(
+        other.result_dir == run.result_dir and other.submitted_at > run.submitted_at
+        for other in fleet.runs.values()
+        if other.outcome is not Outcome.REJECTED and other.name != run.name
+    )
 
 
 def rejection(problems: Iterable[Problem]) -> Reason:
@@ -80,6 +112,21 @@ def _others(fleet: Fleet) -> Iterable[tuple[str, Drop]]:
     yield from ((submitted.drop.name, submitted.drop) for submitted in fleet.admitting.values())
 
 
+def _after_itself(fleet: Fleet, drop: DropRead) -> Reason | None:
+    """A circle of runs that wait for each other would wait for ever."""
+    if drop.name in fleet.runs.keys() | fleet.settled.keys():
+        return None  # the name means another run: this one will be called NAME-2
+    seen, todo = set[str](), list(drop.submitted.drop.after)
+    while todo:
+        name = todo.pop()
+        if name == drop.name:
+            return Reason(code="after_itself", text="It is to run after a run that waits for it, or after itself.")
+        if name in fleet.runs and name not in seen:
+            seen.add(name)
+            todo += fleet.runs[name].drop.after
+    return None
+
+
 def _result_dir_in_use(fleet: Fleet, drop: DropRead) -> Reason | None:
     wanted = drop.submitted.result_dir
     if wanted is None:
@@ -98,4 +145,11 @@ def _certain_world_errors(fleet: Fleet, drop: DropRead) -> Reason | None:
     return rejection(drop.certain) if drop.certain and not fleet.peers else None
 
 
-_RULES: tuple[_Rule, ...] = (_text_errors, _services, _duplicate, _result_dir_in_use, _certain_world_errors)
+_RULES: tuple[_Rule, ...] = (
+    _text_errors,
+    _services,
+    _duplicate,
+    _after_itself,
+    _result_dir_in_use,
+    _certain_world_errors,
+)

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from ajet_inbox.core import effects as do
 from ajet_inbox.core import events as saw
 from ajet_inbox.core import journal
-from ajet_inbox.core.admission import admit, rejection
+from ajet_inbox.core.admission import admit, rejection, replaced
 from ajet_inbox.core.fleet import Blocked, Fleet, less, unblocked, with_run, without
 from ajet_inbox.core.follow import Decision, announce, go_on, record, stop
 from ajet_inbox.core.journal import Finished, Reason
 from ajet_inbox.core.lifecycle import Outcome, State, Step
 from ajet_inbox.core.requests import answer, take
 from ajet_inbox.core.run import Run, extend
-from ajet_inbox.core.schedule import assign, fits_nowhere, is_elsewhere, queue, spoiled_after
+from ajet_inbox.core.schedule import assign, fits_nowhere, is_elsewhere, queue, spoiled_after, unknown_after
 
 _LIVE = (State.STARTING, State.RUNNING, State.STOPPING, State.UNREACHABLE)
 
@@ -90,12 +90,9 @@ def _arrived(fleet: Fleet, drop_id: str) -> Fleet:
 
 
 def _replace(fleet: Fleet, run: Run, now: datetime) -> Decision:
-    """The queued run that this one was dropped to replace gives way."""
-    wanted = run.drop.replaces
-    if wanted is None or run.state is not State.QUEUED:
-        return fleet, ()
-    old = next((r for r in queue(fleet) if r.name != run.name and wanted in (r.name, r.drop.key)), None)
-    if old is None or old.name in fleet.taking:
+    """The waiting run that this one was dropped to replace gives way."""
+    old = replaced(fleet, run.drop) if run.state is State.QUEUED else None
+    if old is None:
         return fleet, ()
     reason = Reason(code="replaced", text=f"Replaced by {run.name}.")
     ended = Finished(at=now, via=Step.CANCEL, outcome=Outcome.CANCELLED, reason=reason, by=run.name)
@@ -175,6 +172,10 @@ def _screen(fleet: Fleet, run: Run, now: datetime) -> Decision:
     if spoiled := spoiled_after(fleet, run):
         reason = Reason(code="dependency_failed", text=f"It was to run after {spoiled[0]}, which did not end well.")
         return take(fleet, run, "reject", _rejected(reason, now))
+    if unknown := unknown_after(fleet, run):
+        return _block(
+            fleet, run, Reason(code="after_unknown", text=f"It runs after {unknown[0]}; there is no such run."), now
+        )
     if fleet.slots and fits_nowhere(fleet, run) and not is_elsewhere(fleet, run):
         most = max(len(slot.gpus) for slot in fleet.slots)
         return _block(

@@ -57,6 +57,11 @@ def pending_after(fleet: Fleet, run: Run) -> list[str]:
     return [name for name in run.drop.after if name not in fleet.settled]
 
 
+def unknown_after(fleet: Fleet, run: Run) -> list[str]:
+    """The runs that `run` waits for and that nobody has dropped, at least not yet."""
+    return [name for name in run.drop.after if name not in fleet.settled and name not in fleet.runs]
+
+
 def spoiled_after(fleet: Fleet, run: Run) -> list[str]:
     """The runs that `run` waited for in vain."""
     return [name for name in run.drop.after if name in fleet.settled and fleet.settled[name].outcome not in USABLE]

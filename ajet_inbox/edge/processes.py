@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 
 from msgspec import Struct
@@ -58,6 +59,15 @@ async def ended(pid: int, start_time: int) -> None:
 def send_signal(pid: int, start_time: int, number: int) -> None:
     """Signals exactly this process, if it still lives: never another that got its pid."""
     proc.send(pid, start_time, number)
+
+
+def wake(pid: int, start_time: int) -> bool:
+    """Lets exactly this process go on if somebody has stopped it; whether it was."""
+    process = proc.read(pid)
+    if process is None or process.start_time != start_time or process.state != "T":
+        return False
+    proc.send(pid, start_time, signal.SIGCONT)
+    return True
 
 
 def tagged(attempt_id: str) -> tuple[Process, ...]:

@@ -284,3 +284,12 @@ def test_the_rejection_of_a_folder_drop_is_delivered_into_it(home: Home) -> None
     home.move_in("exp", {"blueprint.md": text})
     home.drain()
     assert flag_in(home.run().work / "out")["outcome"] == "rejected"
+
+
+@pytest.mark.parametrize("where", ["inbox", "outbox/other", "."])
+def test_results_do_not_go_among_the_runs(home: Home, where: str) -> None:
+    home.move_in("exp.md", home.counted("true", result_dir=str(home.root / where)))
+    home.drain()
+    assert (home.flag()["outcome"], home.flag()["reason"]["code"]) == ("rejected", "result_dir_in_home")
+    assert home.runs() == ["exp"]
+    assert "finish.flag" not in names(home.root) | names(home.paths.inbox)

@@ -350,3 +350,12 @@ def test_without_tmux_runs_wait_and_go_on_when_it_is_back(home: Home, tmp_path: 
     (tools / "tail").symlink_to(shutil.which("tail") or "tail")
     watcher.wait()
     assert home.flag("patient")["outcome"] == "succeeded"
+
+
+def test_a_supervisor_that_was_stopped_goes_on(home: Home) -> None:
+    """While it stands still nobody would end the run at its limit, or when it is cancelled."""
+    home.submit("sleep 100", "slow", max_time="3 seconds")
+    home.watch("--drain")
+    home.until("slow", state="running")
+    os.kill(started(home, "slow")["keeper_pid"], signal.SIGSTOP)
+    assert home.flag("slow")["reason"]["code"] == "max_time"

@@ -27,7 +27,8 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 def submitted(
     at: datetime, number: int, *, priority: int = 0, gpus: int = 0, retry: str | None = None, bad: bool = False,
-    after: tuple[str, ...] = (), key: str | None = None, replaces: str | None = None, max_time_s: float = 3600.0,
+    after: tuple[str, ...] = (), key: str | None = None, replaces: str | None = None,
+    result_dir: str | None = None, max_time_s: float = 3600.0,
 ) -> Submitted:  # fmt: skip
     """A drop as the edges tell of it."""
     problems = (Problem(code="bp_missing", message="A section is missing."),) if bad else ()
@@ -40,6 +41,7 @@ def submitted(
         blueprint=Blueprint(purpose="a life", mode=Mode.GENERIC, retry=retry, max_time_s=max_time_s),
         problems=problems,
         gpus=gpus,
+        result_dir=result_dir,
     )  # fmt: skip
 
 

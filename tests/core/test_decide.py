@@ -7,6 +7,7 @@ import pytest
 from ajet_inbox.core import effects as do
 from ajet_inbox.core import events as saw
 from ajet_inbox.core import journal
+from ajet_inbox.core.admission import is_superseded
 from ajet_inbox.core.blueprint import Kind, Problem
 from ajet_inbox.core.journal import StopCause
 from ajet_inbox.core.lifecycle import Outcome, State
@@ -193,6 +194,55 @@ def test_a_replacement_cancels_the_queued_run(watcher: Watcher, disk: Disk) -> N
     settle(watcher)
     assert disk.run("r1").outcome is Outcome.CANCELLED
     assert disk.run("r2").state is State.QUEUED
+
+
+@pytest.mark.parametrize("wanted", ["r1", "r1.md", "k"])
+@pytest.mark.parametrize("held", [False, True])
+def test_a_corrected_blueprint_takes_the_place_of_what_waits(
+    watcher: Watcher, disk: Disk, wanted: str, held: bool
+) -> None:
+    """It names the same result folder, which is no objection, and whose flag is its own from now on."""
+    watcher.tell(saw.PauseSeen(paused=True))
+    drop(watcher, 1, key="k", result_dir="/out")
+    settle(watcher)
+    if held:
+        ask(watcher, "r1", saw.Ask.HOLD)
+        settle(watcher)
+    watcher.pass_time(1)
+    drop(watcher, 2, replaces=wanted, result_dir="/out")
+    while disk.segments.get("r2") is None:
+        watcher.perform(watcher.busy()[0])
+    assert is_superseded(watcher.fleet, watcher.fleet.runs["r1"])
+    assert not is_superseded(watcher.fleet, watcher.fleet.runs["r2"])
+    settle(watcher)
+    assert disk.run("r1").outcome is Outcome.CANCELLED
+    assert disk.run("r2").state is State.QUEUED
+
+
+def test_what_replaces_nothing_says_so(watcher: Watcher, disk: Disk) -> None:
+    drop(watcher, 1, replaces="nosuch")
+    settle(watcher)
+    assert [problem.code for problem in disk.run("r1").problems] == ["replaces_nothing"]
+
+
+def test_a_circle_of_runs_is_rejected(watcher: Watcher, disk: Disk) -> None:
+    drop(watcher, 1, after=("r1",))
+    watcher.tell(saw.PauseSeen(paused=True))
+    drop(watcher, 2, after=("r3",))
+    settle(watcher)
+    drop(watcher, 3, after=("r2",))
+    settle(watcher)
+    codes = {name: run.reason.code if (run := disk.run(name)).reason else None for name in disk.segments}
+    assert codes == {"r1": "after_itself", "r2": "dependency_failed", "r3": "after_itself"}
+
+
+def test_a_run_after_one_that_nobody_dropped_waits_and_is_rejected(watcher: Watcher, disk: Disk) -> None:
+    drop(watcher, 1, after=("nothere",))
+    settle(watcher)
+    assert watcher.fleet.blocked["r1"].code == "after_unknown"
+    watcher.pass_time(1801)
+    settle(watcher)
+    assert disk.run("r1").outcome is Outcome.REJECTED
 
 
 def test_a_watcher_that_dies_is_followed_by_one_that_adopts(watcher: Watcher, disk: Disk) -> None:
