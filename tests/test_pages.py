@@ -27,11 +27,12 @@ from msgspec.structs import replace
 
 from ajet_inbox.core.blueprint import Problem
 from ajet_inbox.core.journal import Noted, Reason
+from ajet_inbox.core.run import fold
 from ajet_inbox.core.settings import Language
 from ajet_inbox.core.telling.markup import inline
 from ajet_inbox.core.telling.report import Report
-from ajet_inbox.core.telling.words import WORDS
-from ajet_inbox.edge.pages import flag, index_page, render_run
+from ajet_inbox.core.telling.words import WORDS, as_text, word
+from ajet_inbox.edge.pages import flag, index_page, render_pages, render_run
 from tests.journals import DATA, JOURNALS, life, tell, told
 
 TEMPLATES = Path(__file__).parents[1] / "ajet_inbox" / "templates"
@@ -82,6 +83,53 @@ def test_no_word_is_missing() -> None:
     shown = [page for name in JOURNALS for page in render(told(name)).values()]
     shown += [index_page(STATES, [], WHEN, Language.EN).decode(), index_page([], [], WHEN, Language.EN).decode()]
     assert not [key for page in shown for key in re.findall(r"\b(?:page|end|stop|moment)\.[a-z_]+\b", page)]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_does_not_apply_is_not_called_unknown(language: Language) -> None:
+    pages = render(told("rejected"), language)
+    assert not [
+        name for name in ("trial_log.md", "result.md", "index.html") if word("unknown", language) in pages[name]
+    ]
+
+
+def test_the_page_for_a_browser_holds_what_the_result_holds() -> None:
+    page = render(told("succeeded"))["index.html"]
+    report = told("succeeded")
+    paths = (report.command.codebase_dir, report.command.yaml_path, report.places.result_dir)
+    assert all(path and f"<td>{path}</td>" in page for path in paths)
+    assert all(gpu in page for gpu in report.gpus)
+    assert "<th>Time limit</th>" in page
+    assert 'href="metrics.csv"' in page
+    for row in report.scores[0].rows:
+        cells = "".join(f"<td>{as_text(value, Language.EN)}</td>" for value in (row.step, *row.values))
+        assert cells in page
+    rejected = render(told("rejected"))["index.html"]
+    assert "Add the command that starts the experiment." in rejected
+    assert 'href="metrics.csv"' not in rejected
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_why_it_failed_stands_at_the_top(language: Language) -> None:
+    pages = render(told("failed"), language)
+    for name in ("result.md", "index.html"):
+        assert "ModuleNotFoundError" in "\n".join(pages[name].split("<table>")[0].splitlines()[:25])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["succeeded", "failed", "cancelled_queued"])
+def test_a_run_that_goes_on_is_told_at_every_moment(name: str, language: Language) -> None:
+    _, entries = life(name)
+    for length in range(2, len(entries)):
+        run = fold(name, entries[:length])
+        if run is None or run.outcome:
+            continue
+        pages = dict(render_pages(tell(run, entries[:length]), language, at=WHEN))
+        assert pages.keys() == {"trial_log.md", "index.html"}
+        for page in pages.values():
+            assert b"2026-03-04 05:06:07" in page
+            assert word(run.state, language).encode() in page
+            assert b'href="result.md"' not in page
 
 
 # ---- what programs read ------------------------------------------------------------------------------------------

@@ -32,12 +32,20 @@ def render_run(report: Report, language: Language, templates_dir: Path | None = 
 
     A template of the user's in `templates_dir` that fails is logged, and the built-in one is used.
     """
-    facts = {"report": report}
-    yield "trial_log.md", _render(f"trial_log.{language}.md.j2", facts, language, templates_dir)
+    yield from render_pages(report, language, templates_dir)
+    facts = {"report": report, "at": None}
     yield RESULT, _render(f"result.{language}.md.j2", facts, language, templates_dir)
     yield "result.json", msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
     if evals := report.metrics["evals"]:
         yield "metrics.csv", _csv(evals)
+
+
+def render_pages(
+    report: Report, language: Language, templates_dir: Path | None = None, at: datetime | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """The files that tell of a run while it goes on, as of `at`, and after its end; templates as in `render_run`."""
+    facts = {"report": report, "at": at}
+    yield "trial_log.md", _render(f"trial_log.{language}.md.j2", facts, language, templates_dir)
     yield "index.html", _render("run.html.j2", facts, language, templates_dir)
 
 
@@ -126,17 +134,29 @@ def _filters(language: Language) -> dict[str, Callable[..., object]]:
     def moment(told: Moment) -> str:
         return words.say(f"moment.{told.what}", told.about, language)
 
-    def safe(make: Callable[..., str]) -> Callable[..., str]:
-        return lambda value, *more: Markup(make(words.as_text(value, language), *more))  # noqa: S704 - `make` escapes
+    def given(value: object, otherwise: str = "unknown") -> object:
+        return words.word(otherwise, language) if value is None else value
+
+    def code(value: object, otherwise: str = "unknown") -> str:
+        if value is None:
+            return words.word(otherwise, language)
+        return Markup(markup.code(words.as_text(value, language)))  # noqa: S704 - it is escaped
+
+    def duration(seconds: float | None, otherwise: str = "unknown") -> str:
+        return words.word(otherwise, language) if seconds is None else words.duration(seconds, language)
+
+    def fence(text: str, of: str = "text") -> str:
+        return Markup(markup.fence(text, of))  # noqa: S704 - it is escaped
 
     return {
         "word": partial(words.word, language=language),
         "say": partial(words.say, language=language),
         "reason": partial(words.reason_text, language=language),
-        "duration": partial(words.duration, language=language),
+        "given": given,
+        "duration": duration,
         "gain": lambda gain: None if gain is None else f"{gain:+.4f}",
         "moment": moment,
         "lines": "\n".join,  # the engine's own `join` would escape, and what is escaped is not made visible
-        "code": safe(markup.code),
-        "fence": safe(markup.fence),
+        "code": code,
+        "fence": fence,
     }

@@ -190,6 +190,17 @@ def test_a_table_for_each_dataset() -> None:
     assert score_tables([]) == ()
 
 
+def test_measures_stand_in_the_order_of_their_tries() -> None:
+    names = ("mean_reward", "task_pass_rate@16", "task_pass_rate@4-all-pass", "task_pass_rate@4", "std_reward")
+    evals = [
+        Eval(global_steps=0, values=dict.fromkeys(names, 0.5)),
+        Eval(global_steps=1, values={"task_pass_rate@2": 1}),
+    ]
+    (table,) = score_tables(evals)
+    rates = ["task_pass_rate@2", "task_pass_rate@4", "task_pass_rate@4-all-pass", "task_pass_rate@16"]
+    assert table.columns == (*rates, "mean_reward", "std_reward")
+
+
 def test_a_long_table_keeps_its_end_and_scores_it_all() -> None:
     evals = [Eval(global_steps=i, values={"mean_reward": float(-i)}) for i in range(100)]
     (table,) = score_tables(evals)

@@ -107,6 +107,13 @@ class Report(Struct, frozen=True, kw_only=True):
     console_tail: tuple[str, ...]
     places: Places
 
+    @property
+    def lacking(self) -> str:
+        """The word for a time that there is not."""
+        if self.outcome is None:
+            return "not_yet"
+        return "unknown" if self.attempts else "never"
+
 
 def report(run: Run, entries: Sequence[AnyEntry], *, metrics: Metrics, console_tail: bytes, paths: RunPaths) -> Report:
     """The report of a run. `entries` is its whole journal, `console_tail` the end of its newest attempt's console."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -50,8 +51,9 @@ def score_tables(evals: Iterable[Eval]) -> tuple[ScoreTable, ...]:
 
 
 def _table(dataset: str | None, evals: list[Eval]) -> ScoreTable:
-    # A dict, not a set: columns stand in the order in which the trainer wrote them.
-    columns = tuple(dict.fromkeys(key for found in evals for key in found.values if key in found.measured))
+    # A dict, not a set: what has no number stands in the order in which the trainer wrote it.
+    named = dict.fromkeys(key for found in evals for key in found.values if key in found.measured)
+    columns = tuple(sorted(named, key=_place))
     rows = tuple(Row(step=e.global_steps, values=tuple(e.values.get(c) for c in columns)) for e in evals)
     return ScoreTable(
         dataset=dataset,
@@ -60,6 +62,12 @@ def _table(dataset: str | None, evals: list[Eval]) -> ScoreTable:
         left_out=max(0, len(rows) - _ROWS),
         scores=tuple(_score(column, evals) for column in columns if column != _SPREAD),
     )
+
+
+def _place(measure: str) -> tuple[float, str]:
+    """Pass rates by their number of tries, then all else."""
+    tries = re.search(r"@(\d+)(.*)", measure)
+    return (int(tries[1]), tries[2]) if tries else (math.inf, "")
 
 
 def _score(measure: str, evals: list[Eval]) -> Score:

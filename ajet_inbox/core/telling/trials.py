@@ -53,6 +53,14 @@ class Trial(Struct, frozen=True, kw_only=True):
     again_at: datetime | None
     console: str
 
+    @property
+    def lacking(self) -> str:
+        """The word for what there is not of it."""
+        return _LACKING.get(self.end, "unknown")
+
+
+_LACKING = {End.GOING: "not_yet", End.NOT_STARTED: "never"}
+
 
 def trials(run: Run, entries: Iterable[AnyEntry], paths: RunPaths) -> tuple[Trial, ...]:
     """The attempts of a run, told by its whole journal."""

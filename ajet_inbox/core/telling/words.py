@@ -12,6 +12,10 @@ from ajet_inbox.core.settings import Language
 WORDS: dict[str, tuple[str, str]] = {
     "unknown": ("unknown", "未知"),
     "none": ("none", "无"),
+    "not_given": ("not given", "未给出"),
+    "not_yet": ("not yet", "尚未"),
+    "never": ("never", "从未"),
+    "none_seen": ("none seen", "未见"),
     "yes": ("yes", "是"),
     "no": ("no", "否"),
     # states and outcomes
@@ -94,6 +98,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "page.step": ("Step", "步"),
     "page.host": ("Host", "主机"),
     "page.slot": ("Slot", "槽位"),
+    "page.gpus": ("GPUs", "GPU"),
+    "page.codebase": ("Codebase", "代码目录"),
+    "page.configuration": ("Configuration", "配置文件"),
+    "page.results": ("Results of the experiment", "实验的结果目录"),
+    "page.limit": ("Time limit", "时限"),
     "page.exit_code": ("Exit code", "退出码"),
     "page.submitted": ("Submitted", "提交"),
     "page.started": ("Started", "开始"),
