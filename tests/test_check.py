@@ -157,6 +157,33 @@ def test_a_queued_run_of_the_same_experiment(lab: Lab) -> None:
     add_run(lab.home, "other", *queued())
     add_submitted(lab.home, "other", other)
     assert "other" in lab.check(lab.blueprint())["experiment_name_taken"].message
+    told = {problem.code: problem.level for problem in read(lab, lab.blueprint()).submitted.problems}
+    assert told["experiment_name_taken"] is Level.WARNING
+
+
+def test_the_watcher_sees_checkpoints_that_would_be_resumed(lab: Lab) -> None:
+    mark = lab.code / "saved_checkpoints" / "p" / "e" / "latest_checkpointed_iteration.txt"
+    mark.parent.mkdir(parents=True)
+    mark.write_text("20")
+    found = read(lab, lab.blueprint())
+    assert "experiment_has_checkpoints" in {problem.code for problem in found.submitted.problems}
+    assert found.world == ()
+
+
+def test_a_missing_codebase_is_one_error(lab: Lab) -> None:
+    text = lab.blueprint(python=str(lab.code / "venv" / "bin" / "python"))
+    text = text.replace(str(lab.results / "exp"), f"{lab.code}/out")
+    shutil.rmtree(lab.code)
+    found = read(lab, text)
+    assert [problem.code for problem in found.world] == ["codebase_absent"]
+    levels = [problem.level for problem in found.submitted.problems]
+    assert levels == sorted(levels, key=list(Level).index)
+
+
+def test_placeholders_are_not_looked_for(lab: Lab) -> None:
+    text = lab.blueprint(python="<python>").replace(str(lab.code), "/path/to/code")
+    assert [p.code for p in errors(tuple(lab.check(text).values()))] == ["placeholder_unresolved"]
+    assert lab.check(text).keys().isdisjoint({"codebase_absent", "interpreter_absent", "yaml_absent"})
 
 
 def add_submitted(home: HomePaths, name: str, blueprint: Blueprint) -> None:

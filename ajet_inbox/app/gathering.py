@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import Future
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,17 +13,17 @@ from msgspec.structs import replace
 
 from ajet_inbox.app.client.states import read_all
 from ajet_inbox.app.client.watchers import Watchers
-from ajet_inbox.app.placing import config_of, placed_run
+from ajet_inbox.app.placing import placed_run
 from ajet_inbox.core import journal
 from ajet_inbox.core.blueprint import Blueprint
 from ajet_inbox.core.checking.facts import Facts, Interpreter, Syntax
 from ajet_inbox.core.checking.rules.paths import PYTHON_NAME
-from ajet_inbox.core.checking.sources import project_folder, sources, wanted
+from ajet_inbox.core.checking.sources import experiment, project_folder, sources, wanted
 from ajet_inbox.core.lifecycle import InvalidTransition, State
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.run import fold
 from ajet_inbox.core.settings import Settings
-from ajet_inbox.core.training.ajet_config import AjetConfig
+from ajet_inbox.core.training.ajet_config import read_config
 from ajet_inbox.edge import programs, world
 from ajet_inbox.edge.journal import segments
 
@@ -63,6 +63,7 @@ def gather(here: Blueprint, place: Place) -> Facts:
     facts = glance(here, place)
     if place.home is not None:
         facts = replace(facts, inbox=str(place.home.inbox), slot_gpus=_slot_gpus(place.home))
+        facts = replace(facts, experiments=_rivals(here, facts, place.home, deadline))
     if place.environment is not None:
         facts = replace(facts, env=frozenset(place.environment))
     if place.patient:
@@ -135,17 +136,26 @@ def _slot_gpus(home: HomePaths) -> tuple[int, ...]:
 
 
 def _thorough(here: Blueprint, facts: Facts, place: Place, deadline: float) -> Facts:
-    """Who else is on the machine, what is queued, and how large checkpoints become."""
-    folder, home = project_folder(here, sources(here, facts)), place.home
+    """Who else is on the machine, and how large checkpoints become."""
+    folder = project_folder(here, sources(here, facts))
     lines = world.begin("processes", programs.command_lines)
     size = world.begin(("size", folder), partial(world.largest_below, folder)) if folder else None
-    queued = world.begin(("queued", str(home.root)), partial(_experiments, home)) if home else None
     return replace(
         facts,
         processes=world.answer(lines, _left(deadline)),
         checkpoint_bytes=world.answer(size, _left(deadline)) if size else None,
-        experiments=(world.answer(queued, _left(deadline)) if queued else None) or {},
     )
+
+
+# ---- what else is trained -----------------------------------------------------------------------------------------
+
+
+def _rivals(here: Blueprint, facts: Facts, home: HomePaths, deadline: float) -> dict[tuple[str, str], str]:
+    """What the unfinished runs train; nobody asks where the names of `here` cannot be those of another."""
+    if experiment(sources(here, facts)) is None:
+        return {}
+    queued = world.begin(("queued", str(home.root)), partial(_experiments, home))
+    return world.answer(queued, _left(deadline)) or {}
 
 
 def _experiments(home: HomePaths) -> dict[tuple[str, str], str]:
@@ -156,12 +166,26 @@ def _experiments(home: HomePaths) -> dict[tuple[str, str], str]:
         return {}
     found: dict[tuple[str, str], str] = {}
     for name in waiting[:_MOST_RUNS]:
-        paths = home.run(name)
         try:
-            run = fold(name, journal.join(segments(paths)))
+            path = _yaml_of(home, name)
         except (OSError, journal.Unreadable, InvalidTransition):
             continue
-        config = config_of(placed_run(run, paths).yaml_path) if run else AjetConfig()
-        if config.project_name and config.experiment_name:
-            found[config.project_name, config.experiment_name] = name
+        text = world.read_text(path, _FILE_BYTES).text if path else None
+        if text is not None and (names := _names_in(text)) is not None:
+            found[names] = name
     return found
+
+
+@lru_cache(maxsize=_MOST_RUNS)  # a burst of drops asks about the same runs again and again; a blueprint never changes
+def _yaml_of(home: HomePaths, name: str) -> str | None:
+    paths = home.run(name)
+    run = fold(name, journal.join(segments(paths)))
+    if run is None:
+        raise FileNotFoundError(f"{name} has no record")  # it is not remembered, for it may come
+    return placed_run(run, paths).yaml_path
+
+
+@lru_cache(maxsize=_MOST_RUNS)
+def _names_in(yaml: str) -> tuple[str, str] | None:
+    config = read_config(yaml)
+    return (config.project_name, config.experiment_name) if config.project_name and config.experiment_name else None

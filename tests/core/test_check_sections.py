@@ -74,6 +74,24 @@ def test_notes_that_nobody_executes(note: str, section: str | None) -> None:
     assert all((problem.level, problem.line) == (Level.WARNING, 18) for problem in told)
 
 
+AGAIN = [
+    ("- if it crashes restart it up to 2 times", True),
+    ("- Restart it when it fails with OOM.", True),
+    ("- retry up to 3 times", True),
+    ("- 如果崩溃请重启", True),
+    ("- 失败后重试 2 次", True),
+    ("- Nobody has to restart it if it crashes; never retry 3 times.", False),
+    ("- The last one crashed at step 20.", False),
+]
+
+
+@pytest.mark.parametrize(("note", "is_told"), AGAIN)
+def test_notes_that_ask_for_another_attempt(note: str, is_told: bool) -> None:
+    told = found("bp_notes_not_executed", more=f"## Other Notes\n{note}\n")
+    assert ["[exp_retry]" in problem.hint for problem in told] == ([True] if is_told else [])
+    assert found("bp_notes_not_executed", more=f"## [exp_retry]\n2\n## Other Notes\n{note}\n") == []
+
+
 def test_notes_beside_a_command_are_executed() -> None:
     more = "## [exp_prepare_command]\n    pip install -e .\n## Other Notes\n- Before running, pip install -e .\n"
     assert found("bp_notes_not_executed", more=more) == []
@@ -90,6 +108,46 @@ def test_a_value_without_a_word() -> None:
     ]
     assert (told.level, told.section, told.line) == (Level.INFO, "exp_codebase_dir", 4)
     assert "[exp_codebase_dir], [exp_result_dir]" in told.message
+
+
+EXPLAINED = [
+    ("- /srv/aj, my AgentJet checkout", True),
+    ("- path: /srv/aj (the checkout of last week)", True),
+    ("- 路径：/srv/aj，就是上周拷贝的那份", True),
+    ("- path: /srv/aj", False),
+    ("`/srv/aj`", False),
+]
+
+
+@pytest.mark.parametrize(("body", "is_explained"), EXPLAINED)
+def test_a_word_beside_the_value_explains_it(body: str, is_explained: bool) -> None:
+    text = BLUEPRINT.format(venv="/srv/aj/venv/bin/python", results="/srv/out", more="")
+    text = text.replace("The code of the whole team.\n- path: /srv/aj", body)
+    told = [p.code for p in text_problems(Case(blueprint=read_blueprint(text).blueprint, text=text))]
+    assert ("section_unexplained" in told) != is_explained
+
+
+def test_a_section_that_is_given_twice_is_told_once() -> None:
+    text = BLUEPRINT.format(venv="/srv/aj/venv/bin/python", results="/srv/out", more="## [exp_codebase_dir]\n/srv/aj")
+    text = text.replace("The code of the whole team.\n", "")
+    told = [
+        p for p in text_problems(Case(blueprint=read_blueprint(text).blueprint, text=text)) if p.level is Level.INFO
+    ]
+    assert [problem.message for problem in told] == ["Only the value is given in [exp_codebase_dir]."]
+
+
+@pytest.mark.parametrize("name", ["python3", "- `python`"])
+def test_a_bare_interpreter_is_unclear_and_nothing_else(name: str) -> None:
+    text = BLUEPRINT.format(venv="VENV", results="/srv/out", more="").replace("- path: VENV", name)
+    told = text_problems(Case(blueprint=read_blueprint(text).blueprint, text=text))
+    assert [problem.code for problem in told if problem.section == "exp_venv_exe"] == ["interpreter_unclear"]
+
+
+def test_placeholders_below_a_placeholder_are_told_with_it() -> None:
+    text = BLUEPRINT.format(venv="/path/to/code/venv/bin/python", results="/path/to/results", more="")
+    text = text.replace("/srv/aj", "/path/to/code")
+    told = text_problems(Case(blueprint=read_blueprint(text).blueprint, text=text))
+    assert [p.section for p in told if p.code == "placeholder_unresolved"] == ["exp_codebase_dir", "exp_result_dir"]
 
 
 RELATIVE = [

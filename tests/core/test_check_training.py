@@ -84,9 +84,8 @@ GPUS: list[tuple[dict[str, Any], tuple[int, ...], str | None]] = [
     ({}, (), None),
     ({}, (8,), None),
     ({}, (4, 8), None),
-    ({}, (4,), "the slots here have 4"),
-    ({}, (0,), "the slots here have 0"),
-    ({"gpus": 8}, (4,), None),  # asked for on purpose: it waits for a slot that has them
+    ({}, (4, 16), "the slots here have 4, 16"),
+    ({"gpus": 8}, (4, 16), None),  # asked for on purpose: the larger one will do
     ({"gpus": 4}, (), "[exp_gpus] is 4"),
 ]
 
@@ -96,6 +95,30 @@ def test_gpus_of_the_yaml_and_of_the_slots(changes: dict[str, Any], slots: tuple
     judged = case(replace(BLUEPRINT, **changes), slot_gpus=slots)
     assert (said is None) == (codes(judged) == [])
     assert said is None or said in one(judged, "yaml_gpus_differ").message
+
+
+BEYOND: list[tuple[dict[str, Any], str, tuple[int, ...], str | None]] = [
+    ({}, YAML, (4,), None),
+    ({}, YAML, (0,), None),
+    ({}, changed("    n_gpus_per_node: 8\n", ""), (4,), None),  # the default of a training
+    ({"gpus": 8}, YAML, (0, 4), "exp_gpus"),
+]
+
+
+@pytest.mark.parametrize(("changes", "yaml", "slots", "section"), BEYOND)
+def test_more_gpus_than_any_slot_has(
+    changes: dict[str, Any], yaml: str, slots: tuple[int, ...], section: str | None
+) -> None:
+    judged = case(replace(BLUEPRINT, **changes), yaml=yaml, slot_gpus=slots)
+    assert codes(judged) == ["gpus_beyond_slots"]
+    told = one(judged, "gpus_beyond_slots")
+    assert (told.section, told.level) == (section, Level.WARNING)
+    assert f"8 GPUs, and the largest slot here has {max(slots)}" in told.message
+
+
+def test_a_program_without_gpus_fits_everywhere() -> None:
+    plain = replace(BLUEPRINT, mode=Mode.GENERIC, launch_command="true", yaml_path=None)
+    assert codes(case(plain, slot_gpus=(0,))) == []
 
 
 def test_nodes_of_a_slurm_slot() -> None:

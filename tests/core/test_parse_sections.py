@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -83,7 +84,7 @@ def test_times(body: str | None, hours: float, first_minutes: float | None) -> N
 
 PURPOSES = [
     ("- purpose: lower lr\n- description: what it is for\n- hint: short", "lower lr"),
-    ("- description: lower lr to 1e-6\n- content 1: only lr differs", "lower lr to 1e-6"),
+    ("- description: what it is for\n- content 1: only lr differs", "only lr differs"),
     ("- description: lower lr to 1e-6\n- content 1: only lr differs", "only lr differs"),
     ("Lower\nlr.\n\n- difference: lr 1e-6", "Lower lr."),
     ("实验目的：降低学习率。", "降低学习率"),
@@ -95,7 +96,23 @@ PURPOSES = [
 
 @pytest.mark.parametrize(("body", "part"), PURPOSES)
 def test_purpose(body: str, part: str) -> None:
-    assert part in (read(exp_purpose=body).blueprint.purpose or "")
+    purpose = read(exp_purpose=body).blueprint.purpose or ""
+    assert part in purpose
+    assert "what it is for" not in purpose  # a description is no value where there is another
+
+
+def test_a_description_alone_is_the_purpose() -> None:
+    assert read(exp_purpose="- description: lower lr").blueprint.purpose == "lower lr"
+
+
+BARE = ["python3", "- `python3`", "- path: python3.11", "Whatever there is:\n\n```\npython3\n```"]
+
+
+@pytest.mark.parametrize("body", BARE)
+def test_an_interpreter_without_a_folder_is_kept_as_it_is_written(body: str) -> None:
+    reading = read(exp_venv_exe=body)
+    assert re.fullmatch(r"python3(?:\.11)?", reading.blueprint.venv_exe or "")
+    assert wrong(reading) == []
 
 
 OPTIONS: list[tuple[str, str, str, Any]] = [

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 
-from ajet_inbox.core.blueprint import Kind, Problem
+from ajet_inbox.core.blueprint import Kind, Level, Problem
 from ajet_inbox.core.checking.rule import Case, Finding, Rule
 from ajet_inbox.core.checking.rules import commands, machine, paths, policy, sections, training, two_places, yaml_text
 
 _MOST_OF_A_RULE = 20  # nobody reads more of one kind, and a script of thousands of commands must not take minutes
 
-# In the order in which their problems are told, the reason for a rejection first.
+_ORDER = tuple(Level)
+
+# In the order in which problems of one level are told, the reason for a rejection first.
 RULES: tuple[Rule, ...] = (
     *sections.RULES,
     *commands.RULES,
@@ -22,6 +25,11 @@ RULES: tuple[Rule, ...] = (
     *policy.RULES,
 )
 POLICY: tuple[Rule, ...] = policy.FORBIDDING
+
+
+def worst_first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """All of them, errors before warnings, and what is only worth knowing last."""
+    return tuple(sorted(problems, key=lambda problem: _ORDER.index(problem.level)))
 
 
 def text_problems(case: Case) -> tuple[Problem, ...]:

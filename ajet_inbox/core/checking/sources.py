@@ -6,17 +6,19 @@ import re
 from pathlib import PurePosixPath
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ajet_inbox.core.blueprint import Blueprint, Mode
 from ajet_inbox.core.checking.commands import programs, script_of
 from ajet_inbox.core.checking.facts import Facts
 from ajet_inbox.core.reading.resolve import command_folder, is_rooted, join
 from ajet_inbox.core.training.ajet import conf_path, detect_mode
-from ajet_inbox.core.training.ajet_config import Config, configured
+from ajet_inbox.core.training.ajet_config import Config, configured, watched
 from ajet_inbox.core.training.ajet_job import Job, read_job
 from ajet_inbox.core.training.ajet_keys import NAME_OF_YAML
 from ajet_inbox.core.training.yaml_file import Fault, YamlFile, read_yaml
 
+_DEFAULT_GPUS = 8
 _ENV_FILE = ".env"  # AgentJet's launcher reads it
 _NEVER_ASKED = re.compile(r"[$\n\0]")
 
@@ -128,6 +130,16 @@ def model_folder(blueprint: Blueprint, known: Sources) -> str | None:
         return None
     path = join(model, blueprint.codebase_dir)
     return path if is_rooted(path) else None
+
+
+def gpus_needed(blueprint: Blueprint, known: Sources) -> int:
+    """How many GPUs a run needs (contract section 1)."""
+    if blueprint.gpus is not None:
+        return blueprint.gpus
+    given = watched(replace(known.config, defaults={})).n_gpus_per_node
+    if given is not None:
+        return given
+    return 0 if blueprint.mode is Mode.GENERIC else _DEFAULT_GPUS
 
 
 def experiment(known: Sources) -> tuple[str, str] | None:

@@ -99,7 +99,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 def as_blueprint(draft: Draft) -> Blueprint:
     """What a reader must take from the draft as written; its title, notes and lines are left to the page."""
     return Blueprint(
-        purpose="\n".join((draft.purpose, *draft.differences, draft.origin)),
+        purpose="\n".join((draft.purpose, *draft.differences)),
         codebase_dir=draft.codebase_dir,
         venv_exe=draft.venv_exe,
         yaml_path=draft.yaml_path,

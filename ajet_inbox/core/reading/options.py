@@ -11,7 +11,7 @@ from ajet_inbox.core.reading.entries import Entry
 from ajet_inbox.core.reading.labels import Role
 from ajet_inbox.core.reading.values import is_none
 
-_QUOTES = "`\"'“”‘’「」* "
+QUOTES = "`\"'“”‘’「」* "
 _AROUND = frozenset({"``", '""', "''", "“”", "‘’", "「」", "**"})
 _COMMENT = re.compile(r"(?<!\s)(?:\s+(?:#|//|<!--)\s.*$|\s*（[^（）]*）\s*$|\s+\([^()]*\)\s*$)")
 _PAIR = re.compile(r"(?:export\s+|-e\s+)?([A-Za-z_]\w*)\s*[=:：]\s*(.*)$")
@@ -26,7 +26,7 @@ def lines(rows: Iterable[Entry]) -> list[str]:
     """The lines of a section that are its value, without comments and quotes."""
     said = [row for row in rows if row.role is not Role.ASIDE and not row.title] or list(rows)
     written = (line for row in said for line in (_first(row), *row.lines[1:]))
-    return [tidy for line in written if (tidy := _COMMENT.sub("", line).rstrip("。；").strip(_QUOTES))]
+    return [tidy for line in written if (tidy := _COMMENT.sub("", line).rstrip("。；").strip(QUOTES))]
 
 
 def _first(row: Entry) -> str:
@@ -52,7 +52,7 @@ def names(rows: list[Entry]) -> tuple[str, ...] | None:
         for line in lines(rows)
         if not is_none(line)
         for part in re.split(r"[,，、;；\s]+", line)
-        if (name := part.strip(_QUOTES))
+        if (name := part.strip(QUOTES))
     )
 
 
@@ -111,7 +111,7 @@ def services(rows: list[Entry]) -> tuple[Service, ...]:
             continue
         if re.match(r"ready|health", row.label, re.I) and found:
             last = found[-1]
-            found[-1] = Service(name=last.name, command=last.command, ready=row.lines[0].strip(_QUOTES))
+            found[-1] = Service(name=last.name, command=last.command, ready=row.lines[0].strip(QUOTES))
             continue
         found += _service(row, len(found) + 1)
     return tuple(found)
@@ -124,4 +124,4 @@ def _service(row: Entry, number: int) -> Iterator[Service]:
     command = read_commands([plain]).command
     if command:
         name = re.sub(r"\W+", "_", row.label).strip("_").lower() if row.role is Role.OTHER else ""
-        yield service_of(command.text, number, name, ready[1].strip(_QUOTES) if ready else None)
+        yield service_of(command.text, number, name, ready[1].strip(QUOTES) if ready else None)

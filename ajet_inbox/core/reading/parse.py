@@ -29,6 +29,7 @@ MAX_CHARS = 4 * 1024 * 1024
 
 _FILE = re.compile(r"\.(?:py|sh|ya?ml|json|md|log|txt|csv)$|/(?:python|activate)[\d.]*$")
 _PYTHON = re.compile(r"(?:^|/)(?:python|pypy)[\d.]*$")
+_BARE_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _YAML = re.compile(r"\.ya?ml$", re.I)
 _MAX_TIME = re.compile(r"\$?\{?max[_ ]?time\}?[^:=：]{0,20}[:=：]+(.*)", re.I)
 _NO_PURPOSE = re.compile(
@@ -82,7 +83,7 @@ class _Reader:
     def reading(self, name: str) -> Reading:
         codebase = self._path("exp_codebase_dir", {}, prefers=lambda p: not _FILE.search(p))
         values = {"exp_codebase_dir": codebase}
-        values["exp_venv_exe"] = self._path("exp_venv_exe", values, prefers=_is_python, tidy=interpreter)
+        values["exp_venv_exe"] = self._interpreter(values)
         commands = self._commands("exp_launch_command")
         command = commands.command.text if commands.command else ""
         values["exp_result_dir"] = self._path("exp_result_dir", values, prefers=lambda p: not _FILE.search(p))
@@ -130,6 +131,20 @@ class _Reader:
             self.notebook.missing(key)
         return self.notebook.single(key, found)
 
+    def _interpreter(self, values: dict[str, str | None]) -> str | None:
+        """A path; where there is none, a bare name as it is written, so that it can be told what is wrong with it."""
+        key = "exp_venv_exe"
+        rows = [row for row in self.rows[key] if row.role is not Role.ASIDE]
+        bare = [
+            Found(value=name, line=row.line + n)
+            for row in rows
+            for n, line in enumerate(row.lines)
+            if _BARE_PYTHON.fullmatch(name := line.strip(options.QUOTES))
+        ]
+        if bare and not paths(rows, prefers=_is_python):
+            return self.notebook.single(key, bare[:1])
+        return self._path(key, values, prefers=_is_python, tidy=interpreter)
+
     def _yaml(self, values: dict[str, str | None], command: str) -> str | None:
         """What its section names; without one, or where that says none, what the command's `--conf` names."""
         key = "exp_yaml_path"
@@ -170,9 +185,8 @@ class _Reader:
     def _purpose(self) -> str | None:
         key = "exp_purpose"
         rows = [row for row in self.rows[key] if not _NO_PURPOSE.match(row.label)]
-        rows = sorted(
-            [row for row in rows if not row.title] or rows, key=lambda row: bool(_DESCRIPTION.match(row.label))
-        )
+        rows = [row for row in rows if not row.title] or rows
+        rows = [row for row in rows if not _DESCRIPTION.match(row.label)] or rows
         if rows:
             self.notebook.lines[key] = rows[0].line
             return "\n".join(map(_prose, rows))

@@ -13,6 +13,9 @@ _REFERENCE = re.compile(r"[\[{<](?P<a>exp_\w+)[\]}>]|\$\{(?P<b>exp_\w+)\}|\$(?P<
 _VARIABLE = re.compile(r"\$\{(exp_\w+)\}")
 _ROOTED = re.compile(r"[/~$<{]")
 _CD = re.compile(r"(?:^|&&|;|\n)\s*(?:cd|pushd)\s+(\"[^\"]+\"|'[^']+'|[^\s;&|]+)")
+_PLACEHOLDER = re.compile(
+    r"[<{$]|^/(?:abs(?:olute)?/)?path/to\b|\b(?:todo|tbd|fixme|xxx+|your[_-]\w+)\b|\.\.\.|…", re.I
+)
 _EXECUTABLE = re.compile(r"(?:python|pypy|ipython|conda)[\w.-]*$")
 _ENVIRONMENT = re.compile(r"\.?(?:v|virtual)?env[\w.-]*$|[\w.-]*[-_.]v?env$", re.I)
 
@@ -97,3 +100,13 @@ def rebase(blueprint: Blueprint, work: str, *, dropped_at: str | None = None) ->
 def is_rooted(path: str) -> bool:
     """Whether `path` needs nothing to be joined to: absolute, below a home, or one that begins with a placeholder."""
     return bool(_ROOTED.match(path))
+
+
+def is_placeholder(path: str) -> bool:
+    """Whether somebody still has to write the path itself: `<path>`, `/path/to/code`."""
+    return bool(_PLACEHOLDER.search(path))
+
+
+def is_below(path: str, folder: str | None) -> bool:
+    """Whether `path` lies inside of `folder`, as far as the text alone tells."""
+    return folder is not None and path != folder and PurePosixPath(path).is_relative_to(folder)

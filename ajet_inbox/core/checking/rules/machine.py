@@ -7,7 +7,7 @@ import re
 from ajet_inbox.core.blueprint import Mode
 from ajet_inbox.core.checking.commands import programs
 from ajet_inbox.core.checking.rule import Case, Code, Findings, rule
-from ajet_inbox.core.checking.sources import env_file
+from ajet_inbox.core.checking.sources import env_file, gpus_needed
 from ajet_inbox.core.training.ajet import is_launch
 
 _LOGGER_KEYS = {"swanlab": "SWANLAB_API_KEY", "wandb": "WANDB_API_KEY"}
@@ -21,6 +21,13 @@ NO_RAY = Code(
     name="command_without_ray",
     about="A classic launch has no --with-ray, and no Ray cluster is up on this host.",
     fix="Add --with-ray.",
+)
+
+
+TOO_MANY_GPUS = Code(
+    name="gpus_beyond_slots",
+    about="More GPUs are needed than any slot of this home has: the run would wait until there is such a slot.",
+    fix="Write fewer into [exp_gpus], or give the home a larger slot (`slots`).",
 )
 
 
@@ -60,7 +67,16 @@ def _starts_ray(script: str) -> bool:
     return any(simple.program == "ray" and simple.arguments[:1] == ("start",) for simple in programs(script))
 
 
+def _slots(case: Case) -> Findings:
+    needed, most = gpus_needed(case.blueprint, case.sources), max(case.facts.slot_gpus, default=None)
+    if most is not None and needed > most:
+        section = "exp_gpus" if case.blueprint.gpus is not None else None
+        message = f"It needs {needed} GPUs, and the largest slot here has {most}."
+        yield TOO_MANY_GPUS.found(case, section, message)
+
+
 RULES = (
     rule(_logger, LOGGER_KEY),
     rule(_ray, NO_RAY),
+    rule(_slots, TOO_MANY_GPUS),
 )

@@ -9,7 +9,7 @@ from ajet_inbox.core.blueprint import Level
 from ajet_inbox.core.checking.facts import PathFacts
 from ajet_inbox.core.checking.rule import Case, Code, Finding, Findings, rule
 from ajet_inbox.core.checking.sources import conf_file, result_files
-from ajet_inbox.core.reading.resolve import is_rooted
+from ajet_inbox.core.reading.resolve import is_below, is_placeholder, is_rooted
 
 PYTHON_NAME = re.compile(r"(?:python|pypy)[\d.]*")
 
@@ -84,9 +84,16 @@ DISK_BELOW_CHECKPOINTS = Code(
 )
 
 
+def _is_looked_at(case: Case, path: str) -> bool:
+    """Not where the text alone is wrong, nor what is missing only with the codebase: one cause, one error."""
+    codebase = case.blueprint.codebase_dir
+    is_lost = is_below(path, codebase) and not case.facts.about(codebase or "").exists
+    return is_rooted(path) and not is_placeholder(path) and not is_lost
+
+
 def _codebase(case: Case) -> Findings:
     section, path = "exp_codebase_dir", case.blueprint.codebase_dir
-    if path is None or not is_rooted(path):
+    if path is None or not _is_looked_at(case, path):
         return
     found = case.facts.about(path)
     if absent := _absent(case, CODEBASE_ABSENT, CODEBASE_SILENT, found, section, path):
@@ -99,7 +106,7 @@ def _codebase(case: Case) -> Findings:
 
 def _interpreter(case: Case) -> Findings:
     section, path = "exp_venv_exe", case.blueprint.venv_exe
-    if path is None or not is_rooted(path):
+    if path is None or not _is_looked_at(case, path):
         return
     found = case.facts.about(path)
     if absent := _absent(case, INTERPRETER_ABSENT, INTERPRETER_SILENT, found, section, path):
@@ -124,7 +131,7 @@ def _version(case: Case, section: str, path: str) -> Findings:
 
 def _yaml(case: Case) -> Findings:
     section, path = "exp_yaml_path", case.blueprint.yaml_path
-    if path is None or not is_rooted(path):
+    if path is None or not _is_looked_at(case, path):
         return
     found = case.facts.about(path)
     if absent := _absent(case, YAML_ABSENT, YAML_SILENT, found, section, path):
@@ -161,7 +168,7 @@ def _is_missing(case: Case, path: str) -> bool:
 
 def _result_dir(case: Case) -> Findings:
     section, path = "exp_result_dir", case.blueprint.result_dir
-    if path is None or not is_rooted(path):
+    if path is None or not _is_looked_at(case, path):
         return
     found = case.facts.about(path)
     if not found.answered:

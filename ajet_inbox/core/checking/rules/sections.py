@@ -10,14 +10,11 @@ from ajet_inbox.core.reading.entries import Entry, entries
 from ajet_inbox.core.reading.keys import main_key
 from ajet_inbox.core.reading.labels import Role
 from ajet_inbox.core.reading.markdown import split_lines, unwrapped
-from ajet_inbox.core.reading.resolve import command_folder, is_rooted, join
+from ajet_inbox.core.reading.resolve import command_folder, is_below, is_placeholder, is_rooted, join
 from ajet_inbox.core.reading.sections import outline
 from ajet_inbox.core.reading.shell import looks_like_command
 from ajet_inbox.core.training.ajet import conf_path
 
-_PLACEHOLDER = re.compile(
-    r"[<{$]|^/(?:abs(?:olute)?/)?path/to\b|\b(?:todo|tbd|fixme|xxx+|your[_-]\w+)\b|\.\.\.|…", re.I
-)
 _ABSOLUTE = re.compile(r"(?:^|[\s`'\"“(（=:：|,，*])~?/\w|exp_codebase_dir")
 
 CODEBASE_RELATIVE = Code(
@@ -70,15 +67,16 @@ YAML_DIFFERS = Code(
 NOT_EXECUTED = Code(
     name="bp_notes_not_executed",
     kind=Kind.TEXT,
-    about="The notes tell of preparation or cleanup, which nobody will execute: notes are only kept.",
-    fix="Write the commands into [exp_prepare_command] or [exp_cleanup_command].",
+    about="The notes tell of preparation, cleanup or what to do after a failure, which nobody will execute: notes are"
+    " only kept.",
+    fix="Write the commands into [exp_prepare_command] or [exp_cleanup_command], what to do again into [exp_retry].",
 )
 NO_EXPLANATION = Code(
     name="section_unexplained",
     kind=Kind.TEXT,
     level=Level.INFO,
     about="A section has a value and no word about it, which whoever reads the results later will miss.",
-    fix="Add a sentence: why this one, and how it differs from its siblings.",
+    fix="Add a sentence about it.",
 )
 
 
@@ -103,7 +101,7 @@ def _relative(case: Case) -> Findings:
     """A relative path is joined to the codebase by the reader, so only the line that it was written on tells."""
     blueprint = case.blueprint
     for section, path in (("exp_venv_exe", blueprint.venv_exe), ("exp_result_dir", blueprint.result_dir)):
-        if path is None or case.folder_drop:
+        if path is None or case.folder_drop or _is_bare_python(section, path):
             continue
         if blueprint.codebase_dir is None and not is_rooted(path):
             yield PATH_RELATIVE.found(case, section, f"{path} is relative, and there is no codebase to which.")
@@ -120,15 +118,21 @@ def _is_written_absolute(case: Case, line: int) -> bool:
     return not lines or bool(_ABSOLUTE.search(lines[0]))
 
 
+def _is_bare_python(section: str, path: str) -> bool:
+    return section == "exp_venv_exe" and "/" not in path and not is_placeholder(path)
+
+
 def _interpreter_name(case: Case) -> Findings:
     path = case.blueprint.venv_exe
-    if path is not None and "/" not in path:
+    if path is not None and _is_bare_python("exp_venv_exe", path):
         yield INTERPRETER_UNCLEAR.found(case, "exp_venv_exe", f"{path} does not say which interpreter.")
 
 
 def _placeholders(case: Case) -> Findings:
+    codebase = case.blueprint.codebase_dir
     for section, path in _paths(case.blueprint):
-        if _PLACEHOLDER.search(path):
+        is_told = codebase is not None and is_placeholder(codebase) and is_below(path, codebase)
+        if is_placeholder(path) and not is_told:
             yield PLACEHOLDER.found(case, section, f"{path} still holds a placeholder.")
 
 
@@ -166,28 +170,41 @@ _AFTER = re.compile(
     r"|(?:运行|训练|实验|结束|完成)(?:之)?后.{0,20}?(?:清理|删除|停止|移动|归档)|^\W*(?:清理|删除)",
     re.I,
 )
+_AGAIN_WORD = r"(?:restart|re-?run|retry|relaunch|resume|try again|start (?:it )?again)"
+_FAILURE = r"(?:crash|fail|die[sd]?\b|killed|oom\b|out of memory|error)"
+_AGAIN = re.compile(
+    rf"\b(?:if|when|whenever|once|after|on)\b.{{0,40}}?\b{_FAILURE}.{{0,60}}?\b{_AGAIN_WORD}"
+    rf"|\b{_AGAIN_WORD}\w*\b.{{0,40}}?\b(?:if|when|whenever|after|on)\b.{{0,40}}?\b{_FAILURE}"
+    rf"|\b{_AGAIN_WORD}\b.{{0,40}}?\b(?:\d+|two|three|several) (?:times|attempts)\b"
+    r"|(?:崩溃|失败|出错|报错|中断|挂掉|OOM).{0,20}?(?:重启|重试|重跑|重新)|(?:重启|重试|重跑).{0,10}?次",
+    re.I,
+)
 _DENIAL = re.compile(
-    r"\b(?:no|not|nothing|none|never|without|already|automatic\w*|is done by|optional)\b|n't\b"
+    r"\b(?:no|not|nothing|nobody|none|never|without|already|automatic\w*|is done by|optional)\b|n't\b"
     r"|无需|不需|不用|不必|没有|已|自动|无",
     re.I,
 )
 _TODO = re.compile(r"\s*(?:[-*+]\s*)?(?:\[[ xX]\]|todo\b|- todo)", re.I)
 _LABEL = re.compile(r"^[\s>*+\-\d.)、]*(?:[\w ]{1,24}|[一-鿿\d]{1,8})[:：]\s*")
+_BULLETS = " \t-*+>"
 _CLAUSE = re.compile(r"(?<=[.;。；])\s*|\n")
 
 
 def _notes(case: Case) -> Findings:
     blueprint = case.blueprint
     steps = [clause for clause in _clauses(blueprint.notes or "") if not _DENIAL.search(clause)]
-    after = next((c for c in steps if _AFTER.search(c)), None)
-    before = next((c for c in steps if c != after and (_BEFORE.search(c) or looks_like_command(c.strip(" `")))), None)
-    for clause, there, section in (
-        (before, blueprint.prepare_command, "exp_prepare_command"),
-        (after, blueprint.cleanup_command, "exp_cleanup_command"),
+    again = next((c for c in steps if _AGAIN.search(c)), None)
+    after = next((c for c in steps if c != again and _AFTER.search(c)), None)
+    rest = (c for c in steps if c not in (again, after))
+    before = next((c for c in rest if _BEFORE.search(c) or looks_like_command(c.strip(" `"))), None)
+    commands = "Write the commands into [{}], or say that it is done already."
+    for clause, there, fix in (
+        (before, blueprint.prepare_command, commands.format("exp_prepare_command")),
+        (after, blueprint.cleanup_command, commands.format("exp_cleanup_command")),
+        (again, blueprint.retry, "Write into [exp_retry] how often it may start again, or `resume`."),
     ):
         if clause is not None and there is None:
-            message = f"Nobody will execute what the notes say: {clause.strip()[:120]}"
-            fix = f"Write the commands into [{section}], or say that it is done already."
+            message = f'Nobody will execute what the notes say: "{clause.strip(_BULLETS)[:120]}".'
             yield NOT_EXECUTED.found(case, None, message, fragment=clause.strip()[:40], fix=fix)
 
 
@@ -201,26 +218,31 @@ def _clauses(notes: str) -> list[str]:
 
 _EXPLAINED = ("exp_codebase_dir", "exp_venv_exe", "exp_yaml_path", "exp_launch_command", "exp_result_dir")
 _WORDS = re.compile(r"[A-Za-z]{2,}|[一-鿿]")
-_FEWEST_WORDS = 3
+_PATH = re.compile(r"[^\s,，;；。：、（）()\"'`]*/[^\s,，;；。：、（）()\"'`]*|[\w.-]+\.ya?ml")
 
 
 def _unexplained(case: Case) -> Findings:
-    bare = [
-        section.key
-        for section in outline(unwrapped(split_lines(case.text), main_key)).sections
-        if section.key in _EXPLAINED and not any(map(_explains, entries(section)))
-    ]
+    """A section may be opened twice; what is said in one place explains the value in the other."""
+    explained: dict[str, bool] = {}
+    for section in outline(unwrapped(split_lines(case.text), main_key)).sections:
+        if section.key in _EXPLAINED:
+            told = any(_explains(entry, section.key) for entry in entries(section))
+            explained[section.key] = explained.get(section.key, False) or told
+    bare = [key for key, told in explained.items() if not told]
     if bare:
         named = ", ".join(f"[{key}]" for key in bare)
         yield NO_EXPLANATION.found(case, bare[0], f"Only the value is given in {named}.")
 
 
-def _explains(entry: Entry) -> bool:
-    if entry.code:
-        return False
-    said = entry.written or " ".join(entry.lines)
-    is_value = entry.role is Role.VALUE or "/" in said
-    return not is_value and len(_WORDS.findall(said)) >= _FEWEST_WORDS
+def _explains(entry: Entry, key: str) -> bool:
+    """Whether it says more than the value: any word of prose, beside a path or in a line of its own."""
+    said = _said(entry)
+    is_value = entry.code or (key == "exp_launch_command" and looks_like_command(said))
+    return not is_value and bool(_WORDS.search(_PATH.sub(" ", said)))
+
+
+def _said(entry: Entry) -> str:
+    return entry.written if entry.role is Role.OTHER and entry.written else " ".join(entry.lines)
 
 
 RULES = (

@@ -181,7 +181,7 @@ def _gpus(case: Case) -> Findings:
         return
     if asked is not None and gpus != asked:
         yield _found(case, GPUS_DIFFER, key, f"n_gpus_per_node is {gpus}, and [exp_gpus] is {asked}")
-    elif asked is None and slots and gpus not in slots:
+    elif asked is None and slots and gpus not in slots and gpus <= max(slots):
         had = ", ".join(map(str, sorted(set(slots))))
         yield _found(case, GPUS_DIFFER, key, f"n_gpus_per_node is {gpus}, and the slots here have {had}")
 
