@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from ajet_inbox.app.heartbeat import Sign, SlotSign, show
 from ajet_inbox.app.identity import myself
 from ajet_inbox.core import journal
-from ajet_inbox.core.blueprint import Blueprint
+from ajet_inbox.core.blueprint import Blueprint, Problem
 from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.journal import AnyEntry, Claimed, Drop, Reason, Relinquished, Submitted, encode
 from ajet_inbox.core.lifecycle import Outcome, Step
@@ -43,6 +43,7 @@ def add_run(
     key: str | None = None,
     priority: int = 0,
     sha256: str = "0" * 64,
+    problems: tuple[Problem, ...] = (),
     state_json: bool = True,
     at: datetime = AT,
     **told: Any,
@@ -55,6 +56,7 @@ def add_run(
         at=at,
         drop=Drop(id="d", name=dropped, kind=DropKind.FILE, sha256=sha256, key=key, priority=priority),
         blueprint=Blueprint(purpose="a test"),
+        problems=problems,
     )
     claim = Claimed(at=at, owner=myself(), act="accept")
     paths.segment(1).write_bytes(encode([claim, submitted, *entries]))

@@ -75,6 +75,8 @@ def test_what_is_refused_is_exit_1(busy: HomePaths) -> None:
 def test_priority_may_be_negative(busy: HomePaths) -> None:
     assert ajet(busy, "prioritize", "waits", "-5").returncode == 0
     assert [request.priority for _, request in requests(busy) if request] == [-5]
+    set_state(busy, "waits", priority=-5)
+    assert ajet(busy, "prioritize", "waits", "-5").stdout == "waits is queued, priority -5.\n"
 
 
 def test_a_run_whose_host_lives_is_not_given_up(busy: HomePaths) -> None:
@@ -229,7 +231,10 @@ def test_doctor_tells_what_holds_and_what_does_not(home: HomePaths) -> None:
         "python": "ok",
         "tmux": "ok",
     }
-    assert "limits.world_wait: 5 min" in ajet(home, "doctor").stdout
+    told = ajet(home, "doctor").stdout.splitlines()
+    assert told[0] == "set limits.world_wait: 5 min"
+    assert not told[1].startswith("set ")
+    assert ajet_json(home, "doctor")[1]["settings"]["watch.scan"] == "2 s"
     assert list_names(home.inbox) == list_names(home.outbox) == ()
 
 
@@ -239,6 +244,16 @@ def test_doctor_is_loud_where_everybody_may_drop(home: HomePaths) -> None:
     assert "EVERY user" in findings(home)["access"][1]
     home.inbox.chmod(0o775)
     assert findings(home)["access"][0] == "ok"
+
+
+def test_doctor_says_what_to_do_about_slots(home: HomePaths) -> None:
+    home.config.write_text("slots:\n  - {name: left, gpus: [99]}\n")
+    assert findings(home)["gpus"][0] == "bad"
+    assert "'nvidia-smi -L' lists" in findings(home)["gpus"][1]
+    home.config.write_text("slots:\n  - {name: left, host: elsewhere, gpus: []}\n")
+    assert "names only those of others" in findings(home)["gpus"][1]
+    home.config.write_text("slots:\n  - {name: left, gpus: []}\n")
+    assert findings(home)["gpus"] == ("ok", "Slots of this host: left with no GPUs.")
 
 
 def test_doctor_sees_a_home_that_cannot_work(home: HomePaths) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from ajet_inbox.app.heartbeat import SlotSign
+from ajet_inbox.app.identity import host_name
+from ajet_inbox.core.blueprint import Level, Problem
 from ajet_inbox.core.lifecycle import Outcome
 from ajet_inbox.core.paths import HomePaths
 from tests.cli_home import (
@@ -24,15 +28,19 @@ from tests.cli_home import (
     console,
     end,
     environment,
+    finished,
     let_watch,
     make_busy,
     make_home,
     on_a_terminal,
     queued,
+    running,
     set_state,
     start,
     state_of,
 )
+
+TYPED = ATTACH.replace("=ajet_x", "'=ajet_x'")  # zsh takes an open `=ajet_x` for the name of a program
 
 
 @pytest.fixture
@@ -114,6 +122,75 @@ def test_status_is_shown_anew_until_ctrl_c(busy: HomePaths) -> None:
     os.close(ours)
 
 
+def test_a_narrow_terminal_shows_the_step_and_the_priority_in_the_note(busy: HomePaths) -> None:
+    shown = on_a_terminal(busy, "status", columns=80, NO_COLOR="1")[1]
+    assert "step 34/200" in shown
+    assert "priority 2; no_free_slot" in shown
+    assert "priority  2\n" in ajet(busy, "show", "waits").stdout
+
+
+def test_status_tells_how_many_finished_runs_it_leaves_out(home: HomePaths) -> None:
+    for number in range(12):
+        add_run(home, f"run{number}", *finished(Outcome.FAILED))
+    shown = ajet(home, "status").stdout
+    assert sum(line.startswith("run") for line in shown.splitlines()) == 10
+    assert shown.endswith("And 2 more that are finished: 'ajet-inbox status --all' shows them.\n")
+    shown = ajet(home, "status", "--all").stdout
+    assert sum(line.startswith("run") for line in shown.splitlines()) == 12
+    assert "more that are finished" not in shown
+
+
+def test_status_says_once_that_the_watcher_here_is_gone(home: HomePaths) -> None:
+    let_watch(home, slots=(SlotSign(name="only", gpus=()),))
+    assert ajet(home, "status").stdout.startswith(f"Watcher on {host_name()}: 1 slot, 1 free.\n")
+    let_watch(home, boot_id="another", at="2020-01-01T00:00:00Z")
+    shown = ajet(home, "status").stdout
+    assert shown.count("watcher") == 1
+    assert shown.startswith(f"The watcher on {host_name()} is gone, last seen 2020-01-01 00:00: start one with")
+
+
+def test_show_tells_what_the_check_found_and_what_to_do_next(home: HomePaths) -> None:
+    told = (
+        Problem(code="a", level=Level.WARNING, line=7, message="It says --api-key abc.", hint="Take it out."),
+        Problem(code="b", level=Level.INFO, message="Nobody reads this."),
+    )
+    add_run(home, "runs", *running(), problems=told, attach_command=ATTACH)
+    shown = ajet(home, "show", "runs").stdout
+    assert "warning   line 7: It says --api-key *** Take it out.\n" in shown
+    assert "Nobody reads this" not in shown
+    assert "ajet-inbox logs runs -f" in shown
+    assert "claimed" not in shown
+    assert "limit 1 h" in shown
+    assert [p["code"] for p in ajet_json(home, "show", "runs")[1]["problems"]] == ["a", "b"]
+
+
+NEXT = [
+    (Outcome.SUCCEEDED, "because", None),
+    (Outcome.FAILED, "because", "ajet-inbox logs exp"),
+    (Outcome.CANCELLED, "because", "ajet-inbox retry exp"),
+    (Outcome.LOST, "because", "ajet-inbox retry exp"),
+    (Outcome.REJECTED, "duplicate", "another --name or --key"),
+    (Outcome.REJECTED, "result_dir_in_use", "another exp_result_dir"),
+    (Outcome.REJECTED, "value_missing", "ajet-inbox check FILE"),
+]
+
+
+@pytest.mark.parametrize(("outcome", "code", "told"), NEXT)
+def test_show_names_the_next_step(home: HomePaths, outcome: Outcome, code: str, told: str | None) -> None:
+    add_run(home, "exp", *finished(outcome), reason={"code": code, "text": "It was so."})
+    step = [line for line in ajet(home, "show", "exp").stdout.splitlines() if line.startswith("next ")]
+    assert len(step) == (1 if told else 0)
+    assert (told or "") in "".join(step)
+
+
+def test_show_breaks_lines_between_words(busy: HomePaths) -> None:
+    set_state(busy, "waits", blocked="no_free_slot: " + "No slot with 8 GPUs or more is free. " * 4)
+    shown = on_a_terminal(busy, "show", "waits", columns=60)[1].splitlines()
+    begin = next(number for number, line in enumerate(shown) if line.startswith("waits for "))
+    assert shown[begin + 1].startswith(" " * 10)
+    assert max(len(line) for line in shown if "/" not in line) <= 60
+
+
 def test_show_tells_the_story_and_where_things_lie(busy: HomePaths) -> None:
     shown = ajet(busy, "show", "done").stdout
     for told in ("finished, succeeded", "It was succeeded.", "task_pass_rate@1 0.1235", "finish.flag", "launched"):
@@ -134,6 +211,14 @@ def test_peek_gives_the_last_lines_and_says_whether_it_goes_on(busy: HomePaths) 
     assert ajet_json(busy, "peek", "done", "--after", "60")[0] == 10
 
 
+def test_peek_cuts_long_lines_for_people(busy: HomePaths) -> None:
+    console(busy, "runs", 1, b"x" * 1000 + b"\n")
+    last = ajet(busy, "peek", "runs").stdout.splitlines()[-1]
+    assert last == "x" * 197 + "..."
+    assert len(on_a_terminal(busy, "peek", "runs", columns=60)[1].splitlines()[-1]) == 60
+    assert len(ajet_json(busy, "peek", "runs")[1]["console"][-1]) == 1000
+
+
 def test_peek_returns_as_soon_as_the_state_changes(busy: HomePaths) -> None:
     timer = threading.Timer(1.0, lambda: set_state(busy, "runs", state="stopping"))
     timer.start()
@@ -152,6 +237,7 @@ def test_logs_pass_every_byte_through_a_pipe(busy: HomePaths) -> None:
     assert subprocess.run([*command, "--attempt", "1"], capture_output=True, timeout=30).stdout.startswith(b"line 0\n")
     assert ajet(busy, "logs", "runs", "--attempt", "3").returncode == 1
     assert "no console yet" in ajet(busy, "logs", "waits").stderr
+    assert "'ajet-inbox show done' says why" in ajet(busy, "logs", "done").stderr
 
 
 def test_logs_cannot_steer_a_terminal(busy: HomePaths) -> None:
@@ -171,9 +257,9 @@ def test_logs_follow_to_the_end(busy: HomePaths) -> None:
 
 
 @pytest.mark.parametrize(("host", "arguments", "told"), [
-    (None, [], ATTACH),
-    (None, ["--write"], ATTACH.replace(" -r", "")),
-    ("gpu7", [], f"It is on another host: ssh -t gpu7 '{ATTACH}'"),
+    (None, [], TYPED),
+    (None, ["--write"], TYPED.replace(" -r", "")),
+    ("gpu7", [], f"It is on another host: ssh -t gpu7 {shlex.quote(TYPED)}"),
 ])  # fmt: skip
 def test_attach_is_read_only_unless_asked(busy: HomePaths, host: str | None, arguments: list[str], told: str) -> None:
     set_state(busy, "runs", **({"host": host} if host else {}))

@@ -30,6 +30,8 @@ _OLDEST_PYTHON = (3, 11)
 _FULL = 1 << 30
 _NEARLY_FULL = 20 << 30
 _TIMEOUT_S = 5.0
+_NO_SLOTS = "This host has no slots, so it runs nothing: 'slots' in ajet-inbox.yaml names only those of others."
+_MEND_SLOTS = "'nvidia-smi -L' lists what there is; 'slots' in ajet-inbox.yaml says what is used, and 'auto' uses all."
 
 
 class Health(StrEnum):
@@ -180,10 +182,10 @@ def tmux_version(said: str) -> tuple[int, int] | None:
 def _gpus(settings: Settings) -> Iterator[Finding]:
     slots = discover(settings, host_name())
     if isinstance(slots, CannotTell):
-        yield _bad("gpus", slots.message)
+        yield _bad("gpus", f"{slots.message} {_MEND_SLOTS}")
         return
-    told = [f"{slot.name} with {len(slot.gpus)} GPUs" for slot in slots]
-    yield _ok("gpus", f"Slots of this host: {', '.join(told)}.") if told else _warn("gpus", "This host has no slots.")
+    told = [f"{slot.name} with {len(slot.gpus) or 'no'} GPU{'' if len(slot.gpus) == 1 else 's'}" for slot in slots]
+    yield _ok("gpus", f"Slots of this host: {', '.join(told)}.") if told else _warn("gpus", _NO_SLOTS)
 
 
 _CHECKS: tuple[Callable[[HomePaths], Iterator[Finding]], ...] = (

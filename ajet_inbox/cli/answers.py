@@ -35,7 +35,8 @@ def tell_answers(answers: tuple[Answer, ...], as_json: bool) -> int:
 def where(state: RunState) -> str:
     """Where a run stands, as a sentence: `x is running`, `x ended: failed (reason)`."""
     if state.state is not State.FINISHED:
-        return f"{state.run} is {state.state}."
+        waits = state.state in (State.QUEUED, State.HELD)
+        return f"{state.run} is {state.state}{f', priority {state.priority}' if waits and state.priority else ''}."
     return f"{state.run} {state.outcome or 'finished'}: {state.reason.text if state.reason else 'no reason is known.'}"
 
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -18,9 +19,19 @@ from ajet_inbox.app.client.states import RunState, find
 from ajet_inbox.app.client.watchers import Watchers
 from ajet_inbox.app.errors import Code, UsageError, UserError
 from ajet_inbox.app.identity import host_name
+from ajet_inbox.cli.advice import advice
 from ajet_inbox.cli.base import Command, Session, json_option, pass_session
-from ajet_inbox.cli.output import harmless, print_json, say
-from ajet_inbox.cli.story import facts, files, has_changed, is_over, step_line, steps
+from ajet_inbox.cli.output import harmless, print_json, say, say_cut, say_wrapped
+from ajet_inbox.cli.story import (
+    facts,
+    files,
+    has_changed,
+    is_over,
+    problem_lines,
+    problems,
+    step_lines,
+    steps,
+)
 from ajet_inbox.core import journal
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.training.metrics import read_metrics
@@ -30,15 +41,18 @@ from ajet_inbox.edge.journal import segments
 _REFRESH_S = 1.0
 _PEEK_POLL_S = 0.2
 _PEEK_LINES = 50
+_LONGEST_LINE = 200
 _LAST_STEPS = 20
+_INDENT = 10  # as wide as the names of facts
 _METRICS_BYTES = 64 << 20
 
 
 @click.command(cls=Command)
 @click.option("--watch", "is_live", is_flag=True, help="Show it anew every second, until Ctrl-C.")
+@click.option("--all", "every", is_flag=True, help="Show all finished runs, not only the last ten.")
 @json_option
 @pass_session
-def status(session: Session, is_live: bool, as_json: bool) -> None:
+def status(session: Session, is_live: bool, every: bool, as_json: bool) -> None:
     """Show the runs, the queue and the watchers."""
     home, watchers = session.home, Watchers(session.home)
     if is_live and (as_json or not sys.stdout.isatty()):
@@ -47,14 +61,14 @@ def status(session: Session, is_live: bool, as_json: bool) -> None:
     from ajet_inbox.cli.tables import print_rich, width
 
     if is_live:
-        _watch_status(home, watchers)
+        _watch_status(home, watchers, every=every)
     elif as_json:
         print_json(status_document(overview(home, watchers)))
     else:
-        print_rich(status_view(overview(home, watchers), width(), wraps=sys.stdout.isatty()))
+        print_rich(status_view(overview(home, watchers), width(), wraps=sys.stdout.isatty(), every=every))
 
 
-def _watch_status(home: HomePaths, watchers: Watchers) -> None:
+def _watch_status(home: HomePaths, watchers: Watchers, *, every: bool) -> None:
     from rich.live import Live
 
     from ajet_inbox.cli.status import status_view
@@ -62,7 +76,7 @@ def _watch_status(home: HomePaths, watchers: Watchers) -> None:
 
     with Live(auto_refresh=False, screen=True) as live:
         while True:
-            live.update(status_view(overview(home, watchers), width(), wraps=True), refresh=True)
+            live.update(status_view(overview(home, watchers), width(), wraps=True, every=every), refresh=True)
             time.sleep(_REFRESH_S)
 
 
@@ -73,17 +87,23 @@ def _watch_status(home: HomePaths, watchers: Watchers) -> None:
 def show(session: Session, run: str, as_json: bool) -> None:
     """Tell all that is known about a run."""
     home = session.home
-    state, places = find(home, run), files(home, run)
-    story = steps(_entries(home, run))
+    state, places, entries = find(home, run), files(home, run), _entries(home, run)
+    story, found = steps(entries), problems(entries)
     if as_json:
-        print_json({**msgspec.to_builtins(state), "files": places, "journal": story})
+        print_json({**msgspec.to_builtins(state), "problems": found, "files": places, "journal": story})
         return
-    for line in facts(state):
-        say(line)
-    for name, place in places.items():
-        say(f"{name:<13} {place}")
-    for step in story[-_LAST_STEPS:]:
-        say(step_line(step))
+    for line in (*facts(state), *problem_lines(found), *_pointers(home, state, places)):
+        say_wrapped(line, _INDENT)
+    for line in step_lines(story, _LAST_STEPS):
+        say_wrapped(line, _INDENT)
+
+
+def _pointers(home: HomePaths, state: RunState, places: dict[str, str]) -> Iterator[str]:
+    """Where to go from here."""
+    yield f"folder    {home.run(state.run).root}"
+    yield f"files     {', '.join(places)}"
+    if step := advice(state):
+        yield f"next      {step}"
 
 
 def _entries(home: HomePaths, run: str) -> tuple[journal.AnyEntry, ...]:
@@ -103,8 +123,8 @@ def _entries(home: HomePaths, run: str) -> tuple[journal.AnyEntry, ...]:
 def peek(session: Session, run: str, after: float, as_json: bool) -> int:
     """Wait a little for a run to change, then say where it stands.
 
-    It returns as soon as the state changes, with the last 50 console lines. The exit code is 0 while the run goes on,
-    10 when it is finished.
+    It returns as soon as the state changes, with the last 50 console lines, of which long ones are cut. The exit code
+    is 0 while the run goes on, 10 when it is finished.
     """
     home = session.home
     state = _changed(home, find(home, run), after)
@@ -112,8 +132,10 @@ def peek(session: Session, run: str, after: float, as_json: bool) -> int:
     if as_json:
         print_json({**msgspec.to_builtins(state), "console": lines})
     else:
-        for line in (*facts(state), *lines):
-            say(line)
+        for line in facts(state):
+            say_wrapped(line, _INDENT)
+        for line in lines:
+            say_cut(line, _LONGEST_LINE)
     return Code.FINISHED if is_over(state) else Code.FINE
 
 
@@ -165,11 +187,17 @@ def attach(session: Session, run: str, write: bool) -> None:
         raise UserError(f"{run} is {state.state}: it has no tmux session.", f"See 'ajet-inbox logs {run}'.")
     words = _attach_words(state.attach_command, write=write)
     if state.host not in (None, host_name()):
-        say(f"It is on another host: ssh -t {shlex.quote(state.host or '')} {shlex.quote(shlex.join(words))}")
+        say(f"It is on another host: ssh -t {shlex.quote(state.host or '')} {shlex.quote(_for_a_shell(words))}")
     elif sys.stdin.isatty() and sys.stdout.isatty():
         os.execvp(words[0], words)  # noqa: S606  (replaced by tmux, which wants the terminal for itself)
     else:
-        say(shlex.join(words))
+        say(_for_a_shell(words))
+
+
+def _for_a_shell(words: list[str]) -> str:
+    """As it is typed. An open `=` is quoted too, for zsh looks up a program at it."""
+    quoted = map(shlex.quote, words)
+    return " ".join(f"'{word}'" if word.startswith("=") else word for word in quoted)
 
 
 def _attach_words(command: str, *, write: bool) -> list[str]:

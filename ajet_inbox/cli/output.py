@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +28,24 @@ def one_or_all(documents: list[Any]) -> Any:
 def say(text: str) -> None:
     """A line for people on standard output."""
     click.echo(harmless(text))
+
+
+def say_wrapped(text: str, indent: int) -> None:
+    """A line for people on standard output. On a terminal it is broken between words, and what follows is indented."""
+    line = harmless(" ".join(text.splitlines()))
+    if not sys.stdout.isatty():
+        click.echo(line)
+        return
+    blanks, columns = " " * indent, shutil.get_terminal_size().columns
+    for piece in textwrap.wrap(line, columns, subsequent_indent=blanks, break_long_words=False, break_on_hyphens=False):
+        click.echo(piece)
+
+
+def say_cut(text: str, longest: int) -> None:
+    """A line for people on standard output, no longer than `longest` or a terminal's line."""
+    line, columns = harmless(text), shutil.get_terminal_size().columns if sys.stdout.isatty() else longest
+    most = min(columns, longest)
+    click.echo(line if len(line) <= most else f"{line[: most - 3]}...")
 
 
 def warn(text: str) -> None:

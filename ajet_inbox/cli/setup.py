@@ -65,21 +65,26 @@ def watch(session: Session, drain: bool, once: bool) -> None:
 def doctor(session: Session, as_json: bool) -> int:
     """Check the home and this machine.
 
-    It prints the settings that hold, and a line for each check. The exit code is 1 where one is bad.
+    It prints a line for each check, and the settings that are not the defaults; all of them with --json. The exit code
+    is 1 where a check is bad.
     """
     from ajet_inbox.app.doctor import examine_home
 
     home = session.home
     found = examine_home(home)
-    settings = {row.key: row.value for row in rows(found.settings) if row.value} if found.settings else None
+    settings = _values(found.settings) if found.settings else None
     if as_json:
         print_json({"home": home.root, "ok": found.is_well, "checks": found.findings, "settings": settings})
     else:
-        for key, value in (settings or {}).items():
-            say(one_line(f"{key}: {value}"))
+        for key, value in sorted((settings or {}).items() - _values(Settings()).items()):
+            say(one_line(f"set {key}: {value}"))
         for finding in found.findings:
             say(one_line(f"{finding.health:<4} {finding.check}: {finding.text}"))
     return Code.FINE if found.is_well else Code.NO
+
+
+def _values(settings: Settings) -> dict[str, str]:
+    return {row.key: row.value for row in rows(settings) if row.value}
 
 
 @click.command(cls=Command)

@@ -12,13 +12,16 @@ from rich.text import Text
 from ajet_inbox.app.client.overview import Overview
 from ajet_inbox.app.client.states import RunState
 from ajet_inbox.app.client.watchers import Watcher
+from ajet_inbox.app.heartbeat import Sign
+from ajet_inbox.app.identity import host_name
 from ajet_inbox.cli.answers import paused_since
 from ajet_inbox.cli.output import clock, lasting, one_line
 from ajet_inbox.cli.tables import Cell, table
 from ajet_inbox.core.lifecycle import Outcome, State
 
 _FINISHED_SHOWN = 10
-_WIDE = 90  # columns; on a narrower terminal the slot, the step and the time are left out
+_WIDE = 90  # columns; on a narrower terminal the slot and the time are left out, and the step is in the note
+_START = "start one with 'ajet-inbox watch'"
 _STYLES: dict[str, str] = {
     State.RUNNING: "green",
     State.STOPPING: "yellow",
@@ -59,25 +62,23 @@ def _watcher_document(watcher: Watcher) -> dict[str, Any]:
     }
 
 
-def status_view(seen: Overview, columns: int, *, wraps: bool) -> Group:
-    """The overview for people, `columns` wide."""
+def status_view(seen: Overview, columns: int, *, wraps: bool, every: bool = False) -> Group:
+    """The overview for people, `columns` wide; of the finished runs only the last ones unless `every`."""
     notes = [Text(one_line(line), style=style) for line, style in _notes(seen)]
-    runs = _shown(seen)
-    return Group(*notes, _runs_table(seen, runs, columns, wraps=wraps) if runs else Text("No runs yet."))
+    runs = list(seen.runs.states) if every else _shown(seen)
+    hidden = len(seen.runs.states) - len(runs)
+    return Group(
+        *notes,
+        _runs_table(seen, runs, columns, wraps=wraps) if runs else Text("No runs yet."),
+        *([Text(f"And {hidden} more that are finished: 'ajet-inbox status --all' shows them.")] if hidden else []),
+    )
 
 
 def _notes(seen: Overview) -> Iterator[tuple[str, str]]:
     for watcher in seen.watchers:
-        if watcher.alive:
-            slots = watcher.sign.slots
-            free = sum(slot.run is None and slot.down is None for slot in slots)
-            yield f"Watcher on {watcher.sign.host}: {len(slots)} slots, {free} free.", ""
-            if watcher.sign.slots_trouble:
-                yield watcher.sign.slots_trouble, "red"
-        else:
-            yield f"The watcher on {watcher.sign.host} is gone, last seen {clock(watcher.sign.at)}.", "yellow"
-    if not seen.is_watched_here:
-        yield "No watcher is running here: start one with 'ajet-inbox watch'.", "yellow"
+        yield from _watcher_notes(watcher.sign) if watcher.alive else _gone_notes(watcher.sign)
+    if host_name() not in {watcher.sign.host for watcher in seen.watchers}:
+        yield f"No watcher is running here: {_START}.", "yellow"
     if seen.inbox_missing:
         yield "The inbox is missing: nothing can be dropped until it is there again.", "red"
     if seen.paused:
@@ -88,6 +89,18 @@ def _notes(seen: Overview) -> Iterator[tuple[str, str]]:
         yield f"Cannot be read: {', '.join(seen.runs.unreadable)}.", "red"
 
 
+def _watcher_notes(sign: Sign) -> Iterator[tuple[str, str]]:
+    free = sum(slot.run is None and slot.down is None for slot in sign.slots)
+    yield f"Watcher on {sign.host}: {len(sign.slots)} slot{'' if len(sign.slots) == 1 else 's'}, {free} free.", ""
+    if sign.slots_trouble:
+        yield sign.slots_trouble, "red"
+
+
+def _gone_notes(sign: Sign) -> Iterator[tuple[str, str]]:
+    advice = f": {_START}" if sign.host == host_name() else ""
+    yield f"The watcher on {sign.host} is gone, last seen {clock(sign.at)}{advice}.", "yellow"
+
+
 def _shown(seen: Overview) -> list[RunState]:
     """All that are not finished, and the last ones that are."""
     finished = [run for run in seen.runs.states if run.state is State.FINISHED]
@@ -96,7 +109,9 @@ def _shown(seen: Overview) -> list[RunState]:
 
 def _runs_table(seen: Overview, runs: list[RunState], columns: int, *, wraps: bool) -> Table:
     if columns < _WIDE:
-        return table(("RUN", "STATE", "NOTE"), [(r.run, _state(r), _note(seen, r)) for r in runs], wraps=wraps)
+        notes = [_joined(f"step {_step(r)}" if r.step is not None else "", _note(seen, r)) for r in runs]
+        narrow = [(r.run, _state(r), note) for r, note in zip(runs, notes, strict=True)]
+        return table(("RUN", "STATE", "NOTE"), narrow, wraps=wraps)
     rows = [(r.run, _state(r), r.slot or "-", _step(r), _time(r), _note(seen, r)) for r in runs]
     return table(("RUN", "STATE", "SLOT", "STEP", "TIME", "NOTE"), rows, wraps=wraps)
 
@@ -118,6 +133,15 @@ def _time(run: RunState) -> str:
 
 
 def _note(seen: Overview, run: RunState) -> str:
+    waits = run.state in (State.QUEUED, State.HELD)
+    return _joined(f"priority {run.priority}" if waits and run.priority else "", _news(seen, run))
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)
+
+
+def _news(seen: Overview, run: RunState) -> str:
     if seen.is_silent(run):
         return f"{run.host} is silent: this is what was known last"
     if run.state is State.QUEUED:

@@ -10,14 +10,18 @@ import msgspec
 from ajet_inbox.app.client.states import RunState
 from ajet_inbox.cli.output import clock, lasting
 from ajet_inbox.core.attempt import Exit
+from ajet_inbox.core.blueprint import Level, Problem
 from ajet_inbox.core.journal import AnyEntry, Claimed, Exited, Submitted
 from ajet_inbox.core.lifecycle import State
 from ajet_inbox.core.paths import FLAG, HomePaths
 from ajet_inbox.core.reading.durations import show_duration
+from ajet_inbox.core.telling.secrets import mask
 from ajet_inbox.edge.files import list_names
 
 # Known from the line itself, or of no use to people.
-_UNTOLD = frozenset({"event", "at", "via", "boot_id", "started_at"})
+_UNTOLD = frozenset({"event", "at", "via", "boot_id", "started_at", "id", "session"})
+# How watchers hand a run to each other is of no use to people.
+_SILENT = frozenset({"claimed", "relinquished"})
 _FILES = (FLAG, "result.md", "result.json", "trial_log.md", "metrics.csv", "plots", "index.html", "drop", "attempts")
 
 
@@ -30,6 +34,8 @@ def facts(state: RunState) -> Iterator[str]:
         yield f"reason    {state.reason.text} ({state.reason.code})"
     if state.blocked:
         yield f"waits for {state.blocked}"
+    if state.priority:
+        yield f"priority  {state.priority}"
     if state.exit_code is not None:
         yield f"exit code {state.exit_code}"
     if state.attempt:
@@ -37,8 +43,8 @@ def facts(state: RunState) -> Iterator[str]:
     yield from _times(state)
     if state.step is not None:
         yield f"step      {state.step}{f' of {state.total_steps}' if state.total_steps else ''}"
-    if state.metrics:
-        yield f"metrics   {', '.join(f'{key} {_number(value)}' for key, value in state.metrics.items())}"
+    for key, value in (state.metrics or {}).items():
+        yield f"metric    {key} {_number(value)}"
 
 
 def _times(state: RunState) -> Iterator[str]:
@@ -66,9 +72,23 @@ def steps(entries: tuple[AnyEntry, ...]) -> list[dict[str, Any]]:
     return [{"at": entry.at, "event": _event(entry), "text": _words(entry)} for entry in entries]
 
 
-def step_line(step: dict[str, Any]) -> str:
-    """One of `steps` as a line."""
-    return f"{clock(step['at'])}  {step['event']:<14} {step['text']}".rstrip()
+def step_lines(story: list[dict[str, Any]], count: int) -> list[str]:
+    """The last `count` of `steps` that people want to know, a line each."""
+    told = [step for step in story if step["event"] not in _SILENT]
+    return [f"{clock(step['at'])}  {step['event']:<14} {step['text']}".rstrip() for step in told[-count:]]
+
+
+def problems(entries: tuple[AnyEntry, ...]) -> tuple[Problem, ...]:
+    """What the check said of the drop."""
+    return next((entry.problems for entry in entries if isinstance(entry, Submitted)), ())
+
+
+def problem_lines(found: tuple[Problem, ...]) -> Iterator[str]:
+    """What is wrong or doubtful, a line each; what is only worth knowing is left to the trial log."""
+    for problem in found:
+        if problem.level is not Level.INFO:
+            line = f"line {problem.line}: " if problem.line else ""
+            yield f"{problem.level:<9} {line}{mask(f'{problem.message} {problem.hint}'.strip())}"
 
 
 def _event(entry: AnyEntry) -> str:
@@ -86,7 +106,9 @@ def _words(entry: AnyEntry) -> str:
         case _:
             told = msgspec.to_builtins(entry)
             reason = told.pop("reason", None)
-            words = [f"{key} {_value(key, value)}" for key, value in told.items() if _is_told(key, value)]
+            if "limit_s" in told:
+                told["limit"] = show_duration(told.pop("limit_s"))
+            words = [f"{key} {_value(value)}" for key, value in told.items() if _is_told(key, value)]
             return ", ".join([*words, *([reason["text"]] if reason else [])])
 
 
@@ -94,9 +116,7 @@ def _is_told(key: str, value: Any) -> bool:
     return key not in _UNTOLD and value not in (None, "", (), [], {}) and not isinstance(value, dict)
 
 
-def _value(key: str, value: Any) -> str:
-    if key == "limit_s":
-        return show_duration(value)
+def _value(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ajet_inbox.app.client.states import find
 from ajet_inbox.app.errors import UserError
 from ajet_inbox.core.attempt import CONSOLE, EXIT
+from ajet_inbox.core.lifecycle import State
 from ajet_inbox.core.paths import FLAG, HomePaths, RunPaths
 from ajet_inbox.core.training.console import clean
 from ajet_inbox.edge.files import Unreadable, list_names, tail_from
@@ -53,6 +54,8 @@ def read_console(home: HomePaths, name: str, attempt: int | None) -> Iterator[by
         UserError: there is no such attempt.
     """
     state, numbers = find(home, name), attempts(home.run(name))
+    if not numbers and state.state is State.FINISHED:
+        raise UserError(f"{name} has no console: it ended before it began.", f"'ajet-inbox show {name}' says why.")
     if not numbers:
         raise UserError(f"{name} has no console yet: it is {state.state}.", "Follow it from its start with -f.")
     number = attempt or numbers[-1]

@@ -22,11 +22,6 @@ class Overview(Struct, frozen=True, kw_only=True):
     watchers: tuple[Watcher, ...]
     runs: Runs
 
-    @property
-    def is_watched_here(self) -> bool:
-        """Whether a watcher lives on this host."""
-        return any(watcher.alive and watcher.sign.host == host_name() for watcher in self.watchers)
-
     def is_silent(self, run: RunState) -> bool:
         """Whether a run is on another host that shows no life: then its snapshot is old."""
         living = {watcher.sign.host for watcher in self.watchers if watcher.alive}
