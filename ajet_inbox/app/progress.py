@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from ajet_inbox.core.reading.resolve import join
 from ajet_inbox.core.run import Attempt, Run
 from ajet_inbox.core.telling.snapshot import Live
 from ajet_inbox.core.training.console_events import EvalSeen, Phase, PhaseSeen
-from ajet_inbox.core.training.evals import Eval
+from ajet_inbox.core.training.evals import Eval, timeline
 from ajet_inbox.core.training.metrics import Format, Metrics, read_metrics, read_train_steps
 from ajet_inbox.core.training.progress import Console
 from ajet_inbox.core.training.step_lines import StepSeen
@@ -27,15 +28,22 @@ _SOURCES = "sources.json"
 _CHUNK = 4 << 20
 _YAML_BYTES = 1 << 20
 _FILE_BYTES = 64 << 20
+_CHECKPOINT = re.compile(r"global_step_\d+|latest_checkpointed_iteration\.txt")
 
 
 class Sources(Struct, frozen=True, kw_only=True):
-    """The files beside the console that tell of progress, with the size each had before the run began."""
+    """The files beside the console that tell of progress, with the size each had before the run began.
+
+    `checkpoints` is the folder of checkpoints; `saved` what was there before, with the time (ns) of its last change:
+    the filesystem's own, which may differ from this host's.
+    """
 
     val_file: str | None = None
     val_size: int = 0
     train_file: str | None = None
     train_size: int = 0
+    checkpoints: str | None = None
+    saved: dict[str, int] = {}
 
 
 def note_sources(run: Run, paths: RunPaths, number: int) -> None:
@@ -50,8 +58,16 @@ def note_sources(run: Run, paths: RunPaths, number: int) -> None:
     place.mkdir(parents=True, exist_ok=True)
     b = placed_run(run, paths)
     config = config_of(b.yaml_path)
-    val_file, train_file = (name and join(name, b.codebase_dir) for name in (config.val_file, config.train_file))
-    noted = Sources(val_file=val_file, val_size=_size(val_file), train_file=train_file, train_size=_size(train_file))
+    named = (config.val_file, config.train_file, config.checkpoints)
+    val_file, train_file, checkpoints = (name and join(name, b.codebase_dir) for name in named)
+    noted = Sources(
+        val_file=val_file,
+        val_size=_size(val_file),
+        train_file=train_file,
+        train_size=_size(train_file),
+        checkpoints=checkpoints,
+        saved=_saved(checkpoints),
+    )
     write_quick(place / _SOURCES, msgspec.json.encode(noted))
 
 
@@ -66,6 +82,15 @@ def _size(path: str | None) -> int:
         return Path(path).stat().st_size if path else 0
     except OSError:
         return 0
+
+
+def _saved(folder: str | None) -> dict[str, int]:
+    """The checkpoints in `folder` and the trainer's note of the newest, with the time of their last change."""
+    try:
+        found = [path for path in Path(folder).iterdir() if _CHECKPOINT.fullmatch(path.name)] if folder else []
+        return {path.name: path.stat().st_mtime_ns for path in found}
+    except OSError:  # none yet, or one that is being removed: the next look will tell
+        return {}
 
 
 class _Grown:
@@ -100,10 +125,12 @@ class Progress:
         noted, first = sources(paths, attempt.number), sources(paths, 1)
         self._val = _Grown(noted.val_file, first.val_size)
         self._train = _Grown(noted.train_file, noted.train_size)
-        self._evals: tuple[Eval, ...] = ()
+        self._on_console: list[Eval] = []
+        self._in_file: tuple[Eval, ...] = ()
         self._steps = 0
         self._observable = noted.train_file is not None
         self._nan_steps = 0
+        self._checkpoints, self._saved_before = noted.checkpoints, noted.saved
         self._saved = False
         self.first_step: tuple[int, str] | None = None
 
@@ -119,7 +146,9 @@ class Progress:
             for number, _ in read_train_steps(self._train.text):
                 self._trained(number, "train file")
         if self._val.read():
-            self._evals = read_metrics(self._val.text).evals
+            self._in_file = read_metrics(self._val.text).evals
+        if not self._saved:
+            self._saved = bool(_saved(self._checkpoints).items() - self._saved_before.items())
 
     def _read_console(self) -> bool:
         found = tail_from(self._console_path, self._offset, _CHUNK)
@@ -130,8 +159,8 @@ class Progress:
             match event:
                 case StepSeen():
                     self._step(event)
-                case EvalSeen() if not self._val.text:
-                    self._evals = (*self._evals, event.eval)
+                case EvalSeen():
+                    self._on_console.append(event.eval)
                 case PhaseSeen():
                     self._saved = self._saved or event.phase is Phase.SAVING
         return True
@@ -148,6 +177,10 @@ class Progress:
             self.first_step = (number, source)
 
     @property
+    def _evals(self) -> tuple[Eval, ...]:
+        return self._in_file or timeline((*self._on_console, *self._console.unplaced))
+
+    @property
     def _total(self) -> int | None:
         bar = self._console.training_bar
         return bar.total if bar else None
@@ -155,12 +188,14 @@ class Progress:
     @property
     def seen(self) -> Seen:
         """What the journal keeps of it."""
-        numbered = [e.global_steps for e in self._evals if e.global_steps is not None]
+        evals = self._evals
+        numbered = [e.global_steps for e in evals if e.global_steps is not None]
         return Seen(
             observable=self._observable,
+            first_step=self.first_step[0] if self.first_step else None,
             step=self._steps or None,
             total_steps=self._total,
-            evals=len(self._evals),
+            evals=len(evals),
             last_eval_step=max(numbered, default=None),
             nan_steps=self._nan_steps,
             checkpoint=self._saved,
@@ -174,7 +209,7 @@ class Progress:
             step=self._steps or None,
             total_steps=self._total,
             eta_s=bar.eta_s if bar else None,
-            metrics=self._evals[-1] if self._evals else None,
+            metrics=next(reversed(self._evals), None),
         )
 
 
@@ -185,9 +220,18 @@ def run_metrics(run: Run, paths: RunPaths) -> Metrics:
     val = _Grown(sources(paths, run.attempt.number).val_file, sources(paths, 1).val_size)
     val.read()
     found = read_metrics(val.text)
-    return found if found.evals else read_metrics(_consoles(run, paths))
+    return found if found.evals else _on_consoles(run, paths)
 
 
-def _consoles(run: Run, paths: RunPaths) -> str:
-    grown = [_Grown(str(paths.attempt(attempt.number) / CONSOLE), 0) for attempt in run.attempts]
-    return "\n".join(each.text for each in grown if each.read())
+def _on_consoles(run: Run, paths: RunPaths) -> Metrics:
+    """Each console by itself: what one attempt left half said is not for the next one's first line to complete."""
+    read = [read_metrics(_console(paths, attempt.number)) for attempt in run.attempts]
+    forms = [each.format for each in read if each.evals] or [Format.NONE]
+    return Metrics(format=forms[-1], evals=timeline(found for each in read for found in each.evals))
+
+
+def _console(paths: RunPaths, number: int) -> str:
+    console = _Grown(str(paths.attempt(number) / CONSOLE), 0)
+    while console.read():
+        pass
+    return console.text

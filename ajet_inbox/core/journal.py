@@ -69,9 +69,13 @@ class Drop(Struct, frozen=True, kw_only=True):
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """What an attempt was seen to do, as far as anything could be seen. Steps count from 1."""
+    """What an attempt was seen to do, as far as anything could be seen. Steps count from 1.
+
+    `first_step` is the first training step seen: more than 1 where the trainer resumed a checkpoint.
+    """
 
     observable: bool = False
+    first_step: int | None = None
     step: int | None = None
     total_steps: int | None = None
     evals: int = 0

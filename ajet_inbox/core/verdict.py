@@ -100,7 +100,8 @@ def _ended_well(run: Run, attempt: Attempt, policy: Policy, now: datetime) -> Ve
     if run.blueprint.mode is not Mode.GENERIC and attempt.seen.observable and not attempt.seen.step:
         text = "The command ended with exit 0, but no training step was seen."
         return _finished(Outcome.FAILED, "no_training_step", text, now)
-    return _finished(Outcome.SUCCEEDED, "completed", "The command ended by itself with exit 0.", now)
+    text = f"The command ended by itself with exit 0{_resumed(run)}."
+    return _finished(Outcome.SUCCEEDED, "completed", text, now)
 
 
 def _complete(run: Run, attempt: Attempt, policy: Policy, now: datetime) -> Verdict | None:
@@ -110,8 +111,18 @@ def _complete(run: Run, attempt: Attempt, policy: Policy, now: datetime) -> Verd
         return None
     if seen.last_eval_step is None or seen.last_eval_step < seen.total_steps:
         return None
-    text = f"All {seen.total_steps} steps and the last evaluation are there; only the shutdown failed."
+    text = f"All {seen.total_steps} steps and the last evaluation are there; only the shutdown failed{_resumed(run)}."
     return _finished(Outcome.SUCCEEDED, "completed_shutdown_failed", text, now)
+
+
+def _resumed(run: Run) -> str:
+    """That most of a training was done before this run: who shares a checkpoint may not know of it."""
+    stepped = [attempt.seen for attempt in run.attempts if attempt.seen.step]
+    first = stepped[0].first_step if stepped else None
+    if run.blueprint.mode is Mode.GENERIC or not first or first == 1:
+        return ""
+    new = max(seen.step or 0 for seen in stepped) - first + 1
+    return f"; resumed at step {first - 1}; {new} new step{'' if new == 1 else 's'}"
 
 
 def _failed(run: Run, attempt: Attempt, policy: Policy, now: datetime) -> Verdict:

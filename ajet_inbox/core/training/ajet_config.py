@@ -5,10 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ajet_inbox.core.training.ajet_job import Given, Job
-from ajet_inbox.core.training.ajet_keys import ARGUMENTS, DEFAULTS, SWARM_DEFAULTS
+from ajet_inbox.core.training.ajet_keys import ARGUMENTS, DEFAULTS, NAME_OF_YAML, SWARM_DEFAULTS
 from ajet_inbox.core.training.yaml_file import Fault, Value, YamlFile, read_yaml
 
 _TRAINER = "ajet.trainer_common."
+_CHECKPOINT_BASE = f"{_TRAINER}checkpoint_base_dir"
 
 
 class Setting(Struct, frozen=True, kw_only=True):
@@ -67,7 +68,10 @@ def _of_script(given: dict[str, Given], name: str) -> dict[str, Setting]:
 
 
 class AjetConfig(Struct, frozen=True, kw_only=True):
-    """The values that matter to whoever watches a training. Paths are as written; what is not there is None."""
+    """The values that matter to whoever watches a training. Paths are as written; what is not there is None.
+
+    `checkpoints` is the folder of the experiment's own; None where its name changes with each start.
+    """
 
     n_gpus_per_node: int | None = None
     val_file: str | None = None
@@ -76,6 +80,7 @@ class AjetConfig(Struct, frozen=True, kw_only=True):
     test_freq: int | None = None
     project_name: str | None = None
     experiment_name: str | None = None
+    checkpoints: str | None = None
 
 
 def read_config(text: str) -> AjetConfig:
@@ -94,4 +99,11 @@ def watched(config: Config) -> AjetConfig:
         test_freq=config.number(f"{_TRAINER}test_freq"),
         project_name=config.text("ajet.project_name"),
         experiment_name=config.text("ajet.experiment_name"),
+        checkpoints=_checkpoints(config),
     )
+
+
+def _checkpoints(config: Config) -> str | None:
+    names = (_CHECKPOINT_BASE, "ajet.project_name", "ajet.experiment_name")
+    base, project, name = (config.text(key) or str(DEFAULTS[key]) for key in names)
+    return None if name == NAME_OF_YAML else f"{base}/{project}/{name.replace('|', '-')}"
