@@ -12,6 +12,8 @@ import pytest
 from ajet_inbox.core.attempt import TAG, Stage
 from tests.contract.attempts import ENV, UNTIL_GO, Make, poll, run
 
+GLIBC = 0b11 << 31  # signals 32 and 33 are its own, for threads: whoever started us may have left them as they were
+
 # ---- how it ended ---------------------------------------------------------------------------------------------------
 
 ENDS = [
@@ -80,7 +82,8 @@ def test_a_hundred_megabytes_of_output(make: Make, newline: str) -> None:
 def test_signals_are_as_usual_in_the_command(make: Make) -> None:
     attempt = make("grep -E '^Sig(Blk|Ign)' /proc/self/status >masks")
     run(attempt)
-    assert {line.split()[1] for line in attempt.wrote("masks").splitlines()} == {"0" * 16}
+    masks = {int(line.split()[1], 16) for line in attempt.wrote("masks").splitlines()}
+    assert {mask & ~GLIBC for mask in masks} == {0}
 
 
 # ---- prepare and clean up -------------------------------------------------------------------------------------------
