@@ -26,7 +26,7 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from ajet_inbox.core.blueprint import Problem
-from ajet_inbox.core.journal import Noted, Reason
+from ajet_inbox.core.journal import AnyEntry, Finished, Noted, Reason
 from ajet_inbox.core.run import fold
 from ajet_inbox.core.settings import Language
 from ajet_inbox.core.telling.markup import inline
@@ -130,6 +130,21 @@ def test_a_run_that_goes_on_is_told_at_every_moment(name: str, language: Languag
             assert b"2026-03-04 05:06:07" in page
             assert word(run.state, language).encode() in page
             assert b'href="result.md"' not in page
+
+
+def test_of_a_run_that_goes_on_only_the_newest_evaluation_is_told() -> None:
+    _, entries = life("plateaued")
+    cut = next(length for length in range(len(entries), 0, -1) if not _ended(entries[:length]))
+    run = fold("plateaued", entries[:cut])
+    assert run is not None
+    values = "{'global_steps': 7, 'pass_n': 1, 'total_tasks': 8, 'task_pass_rate@1': 0.125, 'mean_reward': 0.5}\n"
+    page = dict(render_pages(tell(run, entries[:cut], values=values), Language.EN, at=WHEN))["index.html"].decode()
+    assert "<tr><td>7</td><td>0.1250</td><td>0.5000</td></tr>" in page
+    assert WORDS["page.gain"][0] not in page
+
+
+def _ended(entries: tuple[AnyEntry, ...]) -> bool:
+    return any(isinstance(entry, Finished) for entry in entries)
 
 
 # ---- what programs read ------------------------------------------------------------------------------------------

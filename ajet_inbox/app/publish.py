@@ -10,27 +10,24 @@ from pathlib import Path
 import msgspec
 from loguru import logger
 from msgspec import Struct
-from msgspec.structs import replace
 
-from ajet_inbox.app.placing import placed_run, result_folder
+from ajet_inbox.app.placing import result_folder
 from ajet_inbox.app.progress import run_metrics
-from ajet_inbox.app.snapshots import WRITING, write_receipt
+from ajet_inbox.app.snapshots import WRITING, tell_here, templates_of, write_receipt
 from ajet_inbox.core.admission import NOT_DELIVERED
-from ajet_inbox.core.attempt import CONSOLE
 from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.journal import AnyEntry, Submitted
 from ajet_inbox.core.lifecycle import Outcome, State
-from ajet_inbox.core.paths import HomePaths, RunPaths
+from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.run import Run
 from ajet_inbox.core.settings import Settings
-from ajet_inbox.core.telling.report import Report, report
+from ajet_inbox.core.telling.report import Report
 from ajet_inbox.core.telling.snapshot import Live, snapshot
 from ajet_inbox.core.training.metrics import Metrics
 from ajet_inbox.edge import deliver
-from ajet_inbox.edge.files import Unreadable, tail_from, write_atomic
+from ajet_inbox.edge.files import write_atomic
 from ajet_inbox.edge.pages import RESULT, flag, render_run
 
-_TAIL_BYTES = 64 * 1024
 # What a person has to mend; any other error may pass by itself, and is tried again.
 _LASTING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
@@ -51,25 +48,13 @@ def write_results(home: HomePaths, run: Run, entries: Sequence[AnyEntry], settin
     """
     paths = home.run(run.name)
     metrics = run_metrics(run, paths)
-    told = report(
-        placed_for_people(run, paths), entries, metrics=metrics, console_tail=_console_tail(run, paths), paths=paths
-    )
+    told = tell_here(run, tuple(entries), metrics, paths)
     files = dict(render_run(told, settings.language, templates_of(home, settings)))
     for name, data in files.items():
-        write_atomic(paths.root / name, data)
+        with WRITING:
+            write_atomic(paths.root / name, data)
     _write_state(home, run, metrics)
     return Results(report=told, files=files, folder=result_folder(run, paths))
-
-
-def placed_for_people(run: Run, paths: RunPaths) -> Run:
-    """`run` with its paths as they are on this host, which is what a reader can follow."""
-    folder = result_folder(run, paths)
-    return replace(run, blueprint=placed_run(run, paths), result_dir=str(folder) if folder else None)
-
-
-def templates_of(home: HomePaths, settings: Settings) -> Path | None:
-    """The folder of the user's own templates."""
-    return home.root / settings.templates_dir if settings.templates_dir else None
 
 
 def _write_state(home: HomePaths, run: Run, metrics: Metrics) -> None:
@@ -77,18 +62,6 @@ def _write_state(home: HomePaths, run: Run, metrics: Metrics) -> None:
     with WRITING:
         write_atomic(home.run(run.name).state, msgspec.json.encode(snapshot(run, live=live)))
         write_receipt(home, run)
-
-
-def _console_tail(run: Run, paths: RunPaths) -> bytes:
-    if run.attempt is None:
-        return b""
-    console = paths.attempt(run.attempt.number) / CONSOLE
-    try:
-        size = console.stat().st_size
-    except OSError:
-        return b""
-    found = tail_from(console, max(0, size - _TAIL_BYTES), _TAIL_BYTES)
-    return b"" if isinstance(found, Unreadable) else found.data
 
 
 def write_flag(home: HomePaths, run: Run, results: Results) -> None:

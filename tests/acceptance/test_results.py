@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import subprocess
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -28,6 +29,7 @@ FILES = {
     "drop", "journal", "state.json", "attempts", "trial_log.md", "result.md", "result.json", "index.html",
     "finish.flag",
 }  # fmt: skip
+STEPS = 'for n in 1 2 3; do echo "step:$n - actor/pg_loss:0.1 - critic/score/mean:0.5"; done'
 UNTIL_GO = "until [ -e go ]; do sleep 0.05; done"
 
 
@@ -103,8 +105,7 @@ def test_a_folders_receipt_is_that_of_its_blueprint(home: Home) -> None:
 
 
 def test_the_state_while_it_runs(home: Home) -> None:
-    steps = 'for n in 1 2 3; do echo "step:$n - actor/pg_loss:0.1 - critic/score/mean:0.5"; done'
-    home.move_in("exp.md", home.blueprint(f"{steps}; {UNTIL_GO}", mode="classic", gpus="0"))
+    home.move_in("exp.md", home.blueprint(f"{STEPS}; {UNTIL_GO}", mode="classic", gpus="0"))
     home.watch()
     state = home.until("exp", state="running", step=3)
     assert (state["attempt"], state["slot"], state["outcome"], state["exit_code"]) == (1, "one", None, None)
@@ -114,6 +115,57 @@ def test_the_state_while_it_runs(home: Home) -> None:
     assert "first_step" in home.events()
     (home.code / "go").touch()
     home.flag()
+
+
+def test_pages_of_a_run_that_waits_and_goes_on(make_home: Callable[..., Home]) -> None:
+    """They tell what the check said, and follow the run; its last pages are those of its results."""
+    home = make_home(progress={"read": "200 ms", "render": "200 ms"})
+    pages = [home.run().root / name for name in ("trial_log.md", "index.html")]
+
+    def until_told(*told: str) -> None:
+        poll(lambda: all(page.exists() and all(each in page.read_text() for each in told) for page in pages))
+
+    home.ajet("pause")
+    watcher = home.watch("--drain")
+    for name in ("exp", "other"):
+        home.move_in(
+            f"{name}.md", home.blueprint(f"{STEPS}; {UNTIL_GO}", name, mode="classic", gpus="0", max_time=None)
+        )
+    until_told("queued", "max_time")
+    assert not {"result.md", "result.json", "metrics.csv", "finish.flag"} & names(home.run().root)
+    home.ajet("resume")
+    until_told("running", "2026", "not ended yet")
+    poll(lambda: "Last step: 3" in pages[0].read_text())
+    poll(lambda: "step:3" in pages[1].read_text())
+    before = pages[0].read_bytes()
+    poll(lambda: pages[0].read_bytes() != before)
+    (home.code / "go").touch()
+    assert watcher.wait() == 0
+    for page in pages:
+        assert "succeeded" in page.read_text()
+        assert "As of" not in page.read_text()
+    told = [page.read_bytes() for page in pages]
+    assert home.ajet("render", "exp").returncode == 0
+    assert [page.read_bytes() for page in pages] == told
+
+
+def test_pages_that_cannot_be_written_cost_the_run_nothing(home: Home) -> None:
+    home.ajet("pause")
+    watcher = home.watch("--drain")
+    home.move_in("exp.md", home.blueprint(UNTIL_GO))
+    home.until("exp", state="queued")
+    poll(lambda: "index.html" in names(home.run().root))
+    for name in ("trial_log.md", "index.html"):
+        (home.run().root / name).unlink()
+        (home.run().root / name).mkdir()
+    home.ajet("resume")
+    home.until("exp", state="running")
+    poll(lambda: "The pages of exp could not be written" in watcher.log)
+    for name in ("trial_log.md", "index.html"):
+        (home.run().root / name).rmdir()
+    (home.code / "go").touch()
+    assert watcher.wait() == 0
+    assert home.flag()["outcome"] == "succeeded"
 
 
 def test_the_journal_tells_the_whole_story(home: Home) -> None:
