@@ -79,15 +79,26 @@ def test_what_may_safely_start_again_does(home: Home, reboot: Callable[[], None]
     assert home.counts("exp")[0] == 2
 
 
-CHECKPOINT = 'echo "step:1 - actor/pg_loss:0.1"; echo "local_global_step_folder: ./saved_checkpoints/global_step_1"; '
+STEP = 'echo "step:1 - actor/pg_loss:0.1"; '
+SAID = 'echo "local_global_step_folder: ./saved_checkpoints/global_step_1"; '
+BAR = "printf 'Training Progress:   3%%|#  | 2/60 [00:00<00:11,  0.20s/it]'; "
+FOLDER = "saved_checkpoints/math/lr"
+YAML = "ajet: {project_name: math, experiment_name: lr}\n"
+FILES = f"mkdir -p {FOLDER}/global_step_1; echo 1 >{FOLDER}/latest_checkpointed_iteration.txt; "
 
 
-@pytest.mark.parametrize(("saved", "attempts"), [(CHECKPOINT, 2), ("", 1)])
+@pytest.mark.parametrize(
+    ("saved", "attempts"),
+    [(SAID + STEP, 2), (BAR + SAID + STEP, 2), (FILES + STEP, 2), ("", 1)],
+    ids=["a line", "a line behind a bar", "files only", "nothing"],
+)
 def test_a_training_goes_on_from_its_checkpoint(
     home: Home, reboot: Callable[[], None], saved: str, attempts: int
 ) -> None:
     command = f'test "$AJET_INBOX_ATTEMPT" = 2 && echo "step:2 - actor/pg_loss:0.1" && exit 0; {saved} sleep 100'
-    run_until_begun(home, command, mode="classic", gpus="0")
+    (home.code / "exp.yaml").write_text(YAML)
+    (home.code / FOLDER / "global_step_0").mkdir(parents=True)  # somebody else's: it proves nothing
+    run_until_begun(home, command, mode="classic", gpus="0", yaml_path=str(home.code / "exp.yaml"))
     if saved:
         poll(lambda: "first_step" in home.events())
     reboot()

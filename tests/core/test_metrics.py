@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ajet_inbox.core.training.console_events import EvalSeen
+from ajet_inbox.core.training.evals import timeline
 from ajet_inbox.core.training.literals import read_dict, read_number
 from ajet_inbox.core.training.metrics import Format, read_metrics, read_train_steps
+from ajet_inbox.core.training.progress import Console
 
 DATA = Path(__file__).parent.parent / "data" / "metrics"
 
@@ -52,6 +55,13 @@ SUMMARY = (
     "[EVAL @ step {}] client/aime  mean_reward=0.4000  std_reward=0.1000  "
     "task_pass_rate@1=40.00%  task_pass_rate@4=70.00%  n_tasks=30  n_rollouts=120\n"
 )
+
+VALIDATED = (
+    "\x1b[36m(TaskRunner pid=7)\x1b[0m step:{0} - global_steps:{0} - pass_n:4 - task_pass_rate@1:0.5"
+    " - mean_reward:np.float64({1}) - training/global_step:{0}\n"
+)
+TRAINED = "(TaskRunner pid=7) step:{} - actor/kl_loss:0.1 - critic/score/mean:0.5\n"
+BAR = "\rTraining Progress:  33%|###       | 20/60 [00:04<00:08,  5.00it/s]"
 
 Curve = list[tuple[int | None, float | None]]
 FILES: dict[str, tuple[str, Format, Curve]] = {
@@ -93,6 +103,17 @@ FILES: dict[str, tuple[str, Format, Curve]] = {
         Format.BOX,
         [(0, 0.3), (10, 0.3), (None, 0.3)],
     ),
+    "lines of steps": (
+        VALIDATED.format(0, 0.1) + TRAINED.format(1) + VALIDATED.format(20, 0.2) + VALIDATED.format(40, 0.3)[:-2],
+        Format.CONSOLE,
+        [(0, 0.1), (20, 0.2)],
+    ),
+    "lines of steps behind bars": (
+        BAR + VALIDATED.format(20, 0.2) + BAR + TRAINED.format(21),
+        Format.CONSOLE,
+        [(20, 0.2)],
+    ),
+    "a training without an evaluation": (TRAINED.format(1) + TRAINED.format(2), Format.NONE, []),
     "a torn box": (BOX + "step:0 - a:1\n" + BOX[: len(BOX) // 2], Format.BOX, [(0, 0.3)]),
 }
 
@@ -102,6 +123,25 @@ def test_forms_and_faults(text: str, form: Format, curve: Curve) -> None:
     metrics = read_metrics(text)
     assert metrics.format is form
     assert [(e.global_steps, e.mean_reward) for e in metrics.evals] == curve
+
+
+SAID = (
+    BOX,
+    VALIDATED.format(0, 0.1),
+    VALIDATED.format(20, 0.2),
+    TRAINED.format(21),
+    SUMMARY.format(30),
+    BAR,
+    BOX[:200],
+)
+
+
+@given(st.lists(st.sampled_from(SAID)).map("".join), st.integers(1, 3000))
+def test_afterwards_is_read_what_was_seen_meanwhile(text: str, piece: int) -> None:
+    console, data = Console(), text.encode()
+    events = [event for at in range(0, len(data), piece) for event in console.feed(data[at : at + piece])]
+    seen = (event.eval for event in events if isinstance(event, EvalSeen))
+    assert read_metrics(text).evals == timeline((*seen, *console.unplaced))
 
 
 def test_old_names_are_given_the_new_ones() -> None:

@@ -112,6 +112,36 @@ def test_what_is_a_step(line: str, found: list[tuple[int, bool]]) -> None:
     assert [(e.step, e.trained) for e in steps(line.encode() + b"\n")] == found
 
 
+BAR = "Training Progress:   3%|#  | 2/60 [00:00<00:11,  0.20s/it]"
+BEHIND = "\x1b[36m(TaskRunner pid=1)\x1b[0m "
+
+
+@pytest.mark.parametrize(
+    ("line", "phases"),
+    [
+        (f"{BAR}{BEHIND}local_global_step_folder: ./x/global_step_20", [Phase.SAVING, Phase.TRAINING]),
+        (f"{BAR}{BEHIND}Saved checkpoint to ./x/global_step_20", [Phase.SAVING, Phase.TRAINING]),
+        (f"{BAR}{BEHIND}test_gen_batch meta info: {{}}", [Phase.VALIDATING, Phase.TRAINING]),
+        (f"{BAR}{BEHIND}rollout step begin", [Phase.TRAINING]),
+        (f"{BEHIND}Saving checkpoint, local_global_step_folder: ./x", [Phase.SAVING]),
+        ("local_global_step_folder was here\rand is gone", []),
+    ],
+)
+def test_every_phase_of_a_line_is_told(line: str, phases: list[Phase]) -> None:
+    assert [event.phase for event in events(f"{line}\n".encode()) if isinstance(event, PhaseSeen)] == phases
+
+
+def test_an_evaluation_waits_for_its_step() -> None:
+    console = Console()
+    assert console.feed(BOX.encode()) == []
+    (waiting,) = console.unplaced
+    assert (waiting.global_steps, waiting.mean_reward) == (None, 0.3)
+    (placed, _) = console.feed(b"step:0 - a:1\n")
+    assert isinstance(placed, EvalSeen)
+    assert placed.eval.global_steps == 0
+    assert console.unplaced == ()
+
+
 def test_another_trainer() -> None:
     patterns = Patterns(
         step=StepPatterns(mark="iter ", separator=", ", assign="=", training=("loss",), reward=("return",)),

@@ -96,6 +96,46 @@ def test_verdict(run: Run, outcome: Outcome, code: str) -> None:
     assert verdict.reason.text.endswith(".")
 
 
+def resumed(end: Exit, *attempts: Seen, mode: Mode = Mode.CLASSIC) -> str:
+    """What is told of a run whose attempts were seen to do this, one after another."""
+    run = ended(end, attempts[-1], mode=mode)
+    made = tuple(replace(run.attempts[0], seen=seen) for seen in attempts)
+    verdict = conclude(replace(run, attempts=made), POLICY, LATER)
+    assert isinstance(verdict, Finished)
+    assert verdict.outcome is Outcome.SUCCEEDED
+    return verdict.reason.text
+
+
+def steps(first: int | None, last: int | None) -> Seen:
+    return Seen(observable=bool(last), first_step=first, step=last, total_steps=last, last_eval_step=last)
+
+
+EXIT_0 = "The command ended by itself with exit 0"
+RESUMED = [
+    ("from the beginning", (steps(1, 60),), ""),
+    ("one step more", (steps(61, 61),), "; resumed at step 60; 1 new step"),
+    ("half of it", (steps(31, 60),), "; resumed at step 30; 30 new steps"),
+    ("its own checkpoint", (steps(1, 30), steps(21, 60)), ""),
+    ("both", (steps(21, 30), steps(31, 60)), "; resumed at step 20; 40 new steps"),
+    ("nothing at first", (steps(None, None), steps(60, 60)), "; resumed at step 59; 1 new step"),
+    ("nothing at last", (steps(21, 30), steps(None, None)), "; resumed at step 20; 10 new steps"),
+    ("written by an older version", (steps(None, 30), steps(21, 60)), ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("attempts", "told"), [each[1:] for each in RESUMED], ids=[each[0] for each in RESUMED])
+def test_a_success_that_resumed_says_so(attempts: tuple[Seen, ...], told: str) -> None:
+    assert resumed(exit_(0), *attempts) == f"{EXIT_0}{told}."
+
+
+def test_a_failed_shutdown_tells_of_the_resumption_too() -> None:
+    assert resumed(exit_(1), steps(61, 61)).endswith("only the shutdown failed; resumed at step 60; 1 new step.")
+
+
+def test_steps_of_a_generic_program_tell_nothing_of_it() -> None:
+    assert resumed(exit_(0), steps(100, 200), mode=Mode.GENERIC) == f"{EXIT_0}."
+
+
 def test_who_cancelled_is_kept() -> None:
     verdict = conclude(ended(STOPPED, stop=StopCause.CANCELLED), POLICY, LATER)
     assert isinstance(verdict, Finished)
