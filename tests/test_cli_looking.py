@@ -17,10 +17,12 @@ import pytest
 
 from ajet_inbox.app.heartbeat import SlotSign
 from ajet_inbox.app.identity import host_name
+from ajet_inbox.core import journal
 from ajet_inbox.core.blueprint import Level, Problem
 from ajet_inbox.core.lifecycle import Outcome
 from ajet_inbox.core.paths import HomePaths
 from tests.cli_home import (
+    AT,
     ATTACH,
     add_run,
     ajet,
@@ -309,3 +311,10 @@ def test_metrics_are_told_as_in_the_file(tmp_path: Path) -> None:
     assert "0.25" in ajet(None, "metrics", str(file), cwd=tmp_path).stdout
     file.write_text("nothing\n")
     assert ajet(None, "metrics", str(file), cwd=tmp_path).returncode == 1
+
+
+def test_a_run_without_a_limit_is_shown_too(home: HomePaths) -> None:
+    starting = journal.Starting(at=AT, attempt=1, id="d-1", session="ajet_x", limit_s=None)
+    add_run(home, "free", *queued()[:1], journal.Allocated(at=AT, slot="slot-0"), starting)
+    shown = ajet(home, "show", "free").stdout
+    assert shown.endswith("starting       attempt 1\n")

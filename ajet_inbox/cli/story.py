@@ -106,8 +106,8 @@ def _words(entry: AnyEntry) -> str:
         case _:
             told = msgspec.to_builtins(entry)
             reason = told.pop("reason", None)
-            if "limit_s" in told:
-                told["limit"] = show_duration(told.pop("limit_s"))
+            limit_s = told.pop("limit_s", None)
+            told["limit"] = None if limit_s is None else show_duration(limit_s)
             words = [f"{key} {_value(value)}" for key, value in told.items() if _is_told(key, value)]
             return ", ".join([*words, *([reason["text"]] if reason else [])])
 
