@@ -214,6 +214,15 @@ def test_many_files_are_one_table(lab: Lab) -> None:
     assert (code, [document["ok"] for document in documents]) == (1, [True, False])
 
 
+def test_the_command_is_shown_as_it_will_be_run(lab: Lab) -> None:
+    text = lab.file(lab.blueprint(f"{LAUNCH} --autokill"))
+    shown = ajet(lab.home, "check", str(text)).stdout
+    assert f"launch_command: {LAUNCH} --skip-check-avail-gpu\n" in shown
+    assert ajet_json(lab.home, "check", str(text))[1]["blueprint"]["launch_command"] == f"{LAUNCH} --autokill"
+    lab.home.config.write_text("security: {autokill: allow}\n")
+    assert f"launch_command: {LAUNCH} --autokill\n" in ajet(lab.home, "check", str(text)).stdout
+
+
 def test_a_check_needs_no_home(lab: Lab, tmp_path: Path) -> None:
     text = lab.file(lab.blueprint())
     assert ajet(None, "check", str(text), cwd=tmp_path).returncode == 0

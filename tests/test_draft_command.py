@@ -71,6 +71,22 @@ def test_a_draft_is_complete_and_passes(code: Path) -> None:
     assert (checked.returncode, json.loads(checked.stdout)["ok"]) == (0, True)
 
 
+def test_what_is_wrong_is_not_to_be_submitted(code: Path, tmp_path: Path) -> None:
+    fine = ajet(None, "draft", FAITH, "--name", "a", cwd=code, VIRTUAL_ENV="", CONDA_PREFIX="").stdout
+    assert "Read it, then submit it" in fine
+    (tmp_path / "bare").mkdir()
+    bad = ajet(None, "draft", FAITH, "--name", "a", cwd=tmp_path / "bare", VIRTUAL_ENV="", CONDA_PREFIX="").stdout
+    assert "Correct what is wrong, then submit it" in bad
+
+
+def test_the_interpreter_is_that_of_the_code_that_the_task_names(code: Path, tmp_path: Path) -> None:
+    (tmp_path / "other" / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / "other" / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    told = draft(code, f"Study lr.\n[exp_codebase_dir]: {tmp_path}/other\n", "--name", "a")
+    read = read_blueprint(Path(told["drafts"][0]["blueprint"]).read_text()).blueprint
+    assert read.venv_exe == f"{tmp_path}/other/.venv/bin/python"
+
+
 def test_check_has_nothing_to_say_but_what_the_folder_lacks(code: Path) -> None:
     """Neither in English nor in Chinese: a draft must not be warned of by its own house."""
     for language in ("en", "zh"):

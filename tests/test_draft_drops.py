@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shutil
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.events import Drafted
 from ajet_inbox.core.journal import Drop
 from ajet_inbox.core.paths import HomePaths
+from ajet_inbox.core.reading.parse import read_blueprint
 from ajet_inbox.core.run import Run
 from ajet_inbox.core.settings import Draft, Settings
 
@@ -69,6 +73,26 @@ def test_half_a_draft_is_made_anew(home: HomePaths) -> None:
     (home.run("lr").draft / "half.yaml").touch()
     draft(home)
     assert names(home.run("lr").draft) == ["blueprint.md", "lr.yaml"]
+
+
+def test_the_interpreter_is_that_of_the_code(home: HomePaths) -> None:
+    for place in (home.root, home.root / "code"):
+        (place / "venv" / "bin").mkdir(parents=True)
+        (place / "venv" / "bin" / "python").symlink_to(sys.executable)
+    for written in (str(home.root / "code"), "./code"):
+        (home.run("lr").drop / "lr.task.md").write_text(f"Study lr.\n[exp_codebase_dir]: {written}\n")
+        draft(home)
+        blueprint = read_blueprint((home.run("lr").draft / "blueprint.md").read_text()).blueprint
+        assert blueprint.codebase_dir == str(home.root / "code")
+        assert blueprint.venv_exe == str(home.root / "code" / "venv" / "bin" / "python")
+        shutil.rmtree(home.inbox / "lr_draft")
+
+
+def test_what_the_check_says_is_to_do(home: HomePaths) -> None:
+    draft(home)
+    text = (home.run("lr").draft / "blueprint.md").read_text()
+    assert f"- [ ] The check says (error): {home.root}/venv/bin/python does not exist" in text
+    assert text.count("The check says") == len(set(re.findall(r"The check says .*", text)))
 
 
 def test_what_is_over_is_not_dropped(home: HomePaths) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from jinja2 import TemplateError
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ajet_inbox.app.client.reading import read_from
 from ajet_inbox.app.gathering import Place as Judge
 from ajet_inbox.app.placing import placed_run
 from ajet_inbox.core import journal
-from ajet_inbox.core.blueprint import Problem
+from ajet_inbox.core.blueprint import Level, Problem
 from ajet_inbox.core.drafting.asked import Asked
 from ajet_inbox.core.drafting.config import MAX_BYTES
 from ajet_inbox.core.drafting.draft import Base, Draft, Place, Wish, misread
@@ -22,13 +24,16 @@ from ajet_inbox.core.drafting.errors import DraftError
 from ajet_inbox.core.drafting.make import drafts
 from ajet_inbox.core.drafting.parent import Parent, read_result
 from ajet_inbox.core.drafting.sweep import FILE, sweep_of
+from ajet_inbox.core.drafting.tell import corrections
 from ajet_inbox.core.lifecycle import InvalidTransition
 from ajet_inbox.core.paths import HomePaths
 from ajet_inbox.core.reading.parse import read_blueprint
+from ajet_inbox.core.reading.resolve import join
 from ajet_inbox.core.run import Run, fold
 from ajet_inbox.edge.drafts import render_blueprint
 from ajet_inbox.edge.files import Unreadable, read_regular, write_atomic
 from ajet_inbox.edge.journal import segments
+from ajet_inbox.edge.workplace import find
 
 _RESULT_BYTES = 8 << 20
 
@@ -90,6 +95,14 @@ def _run(home: HomePaths, name: str) -> Run | None:
         return fold(name, journal.join(segments(home.run(name))))
     except (OSError, journal.Unreadable, InvalidTransition):
         return None
+
+
+def surroundings(asked: Asked, folder: Path, environ: Mapping[str, str]) -> tuple[Asked, Place]:
+    """What is found where the task says that its code is, else in `folder`; and the task with that as a whole path."""
+    if asked.codebase_dir is None:
+        return asked, find(folder, environ)
+    code = os.path.expanduser(join(asked.codebase_dir, str(folder)))  # noqa: PTH111, Path raises for unknown users
+    return replace(asked, codebase_dir=code), find(Path(code), environ)
 
 
 # ---- pages and files ----------------------------------------------------------------------------------------------
@@ -164,3 +177,17 @@ def write_page(page: Page) -> None:
 def checked(draft: Draft, judge: Judge) -> Written:
     """What `check` says of a draft as it lies there. Takes some seconds where paths do not answer."""
     return Written(draft=draft, problems=read_from(Path(draft.folder), judge).problems)
+
+
+def write_judged(page: Page, wish: Wish, judge: Judge, templates: Path | None) -> None:
+    """Write one draft, with what `check` says of it in its todo list: nobody is there whom it could be told to.
+
+    Raises:
+        DraftError: with that it would not be read as it is meant.
+        OSError: it could not be written.
+    """
+    write_page(page)
+    found = [each for each in checked(page.draft, judge).problems if each.level is not Level.INFO]
+    if found:
+        todo = (*corrections(found, wish.language), *page.draft.todo)
+        write_page(_page(replace(page.draft, todo=todo), wish, templates))

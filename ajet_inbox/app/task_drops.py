@@ -11,7 +11,7 @@ from loguru import logger
 
 from ajet_inbox.app.client.dropping import drop
 from ajet_inbox.app.coding_agent import Workshop, terminals, write_by_agent
-from ajet_inbox.app.drafting import Page, base_from, compose, make_folder, write_page
+from ajet_inbox.app.drafting import Page, base_from, compose, make_folder, surroundings, write_judged
 from ajet_inbox.app.errors import UserError
 from ajet_inbox.app.gathering import Place as Judge
 from ajet_inbox.core.drafting.asked import read_task
@@ -27,7 +27,6 @@ from ajet_inbox.core.run import Run
 from ajet_inbox.core.settings import Settings
 from ajet_inbox.edge.files import Unreadable, list_names, read_regular
 from ajet_inbox.edge.neutral import UnsafeFolderError
-from ajet_inbox.edge.workplace import find
 from ajet_inbox.edge.world import current_user
 
 NOT_DRAFTED = "not_drafted"
@@ -71,9 +70,9 @@ class Drafter:
 
     async def _write(self, run: Run, is_over: Callable[[], bool]) -> None:
         paths = self._home.run(run.name)
-        page = await asyncio.to_thread(self._page, run, paths)
+        wish, page = await asyncio.to_thread(self._page, run, paths)
         if self._settings.draft.agent.command is None:
-            await asyncio.to_thread(write_page, page)
+            await asyncio.to_thread(write_judged, page, wish, self._judge, self._templates)
             return
         while self._at_work.locked() and not is_over():
             await asyncio.sleep(_LOOK_S)
@@ -81,19 +80,18 @@ class Drafter:
             if not is_over():
                 await write_by_agent(page, self._workshop(run, paths), is_over)
 
-    def _page(self, run: Run, paths: RunPaths) -> Page:
+    def _page(self, run: Run, paths: RunPaths) -> tuple[Wish, Page]:
         """The draft that the task makes by itself; its folder stands, and is empty."""
         shutil.rmtree(paths.draft, ignore_errors=True)
         make_folder(paths.draft)
         data = read_regular(paths.drop / run.drop.name, self._settings.limits.blueprint_bytes)
         if isinstance(data, Unreadable):
             raise DraftError(f"{data.message}.")
-        asked = read_task(decode(data)[0])
-        place = find(self._home.root, self._environment)
+        asked, place = surroundings(read_task(decode(data)[0]), self._home.root, self._environment)
         base = base_from(Path(join(asked.yaml_path, place.folder))) if asked.yaml_path else None
         wish = Wish(name=run.name, folder=str(paths.draft), language=self._settings.language, base=base)
         (page,) = compose(asked, wish, place, self._templates)
-        return page
+        return wish, page
 
     def _workshop(self, run: Run, paths: RunPaths) -> Workshop:
         tmux, runtime = terminals(self._home.root)
@@ -102,13 +100,7 @@ class Drafter:
             tmux=tmux,
             runtime=runtime,
             records=paths.root / "agent",
-            judge=Judge(
-                settings=self._settings,
-                home=self._home,
-                environment=self._environment,
-                dropped_by=(current_user(),),
-                patient=True,
-            ),
+            judge=self._judge,
             environment=self._environment,
             templates=self._templates,
         )
@@ -118,6 +110,16 @@ class Drafter:
             drop(self._home, self._home.run(run.name).draft, ReadyMark(key=key), name)
         except OSError as error:  # not tried again: the agent would write everything once more
             raise DraftError(f"The draft stands, but could not be dropped: {error}.") from error
+
+    @property
+    def _judge(self) -> Judge:
+        return Judge(
+            settings=self._settings,
+            home=self._home,
+            environment=self._environment,
+            dropped_by=(current_user(),),
+            patient=True,
+        )
 
     @property
     def _templates(self) -> Path | None:

@@ -24,6 +24,7 @@ from ajet_inbox.app.drafting import (
     compose,
     make_folder,
     parent_from,
+    surroundings,
     write,
 )
 from ajet_inbox.app.errors import NoHome, UsageError, UserError
@@ -47,7 +48,6 @@ from ajet_inbox.core.settings import Settings
 from ajet_inbox.edge.files import Unreadable, move_aside, read_regular
 from ajet_inbox.edge.neutral import UnsafeFolderError
 from ajet_inbox.edge.settings import load
-from ajet_inbox.edge.workplace import find
 
 _TASK_BYTES = 1 << 20
 
@@ -146,8 +146,7 @@ def _refuse(options: _Options, settings: Settings) -> None:
 
 
 def _wish(home: HomePaths | None, settings: Settings, options: _Options) -> tuple[Asked, Wish, Place]:
-    place = find(Path.cwd(), os.environ)
-    asked = read_task(_task(options))
+    asked, place = surroundings(read_task(_task(options)), Path.cwd(), os.environ)
     parent, base = _parent(home, options.parent)
     base = base or _base(options, asked, place)
     name = _name(options, asked)
@@ -285,7 +284,8 @@ def _tell(wish: Wish, written: Sequence[Written], dropped: Sequence[Dropped]) ->
     for sent in dropped:
         say(f"Dropped {sent.name}.")
     if not dropped:
+        first = "Correct what is wrong" if any(errors(each.problems) for each in written) else "Read it"
         say(
-            "Read it, then submit it: 'ajet-inbox submit "
+            f"{first}, then submit it: 'ajet-inbox submit "
             + (f"{wish.folder}/*/'." if wish.axes else f"{wish.folder}'.")
         )

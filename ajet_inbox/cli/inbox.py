@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ajet_inbox.app.client.dropping import Dropped, accepted, drop
 from ajet_inbox.app.client.reading import patient_place, read_from
@@ -20,10 +20,12 @@ from ajet_inbox.cli.base import Command, Session, json_option, pass_session
 from ajet_inbox.cli.control import wait_and_tell
 from ajet_inbox.cli.output import one_line, one_or_all, print_json, say, warn
 from ajet_inbox.cli.tables import Cell, print_table
-from ajet_inbox.core.blueprint import Level, Problem, Reading, errors
+from ajet_inbox.core.blueprint import Blueprint, Level, Problem, Reading, errors
 from ajet_inbox.core.drops import BLUEPRINT_NAME, DropKind, ReadyMark
 from ajet_inbox.core.lifecycle import Outcome
 from ajet_inbox.core.paths import FLAG, HomePaths
+from ajet_inbox.core.settings import Autokill, Settings
+from ajet_inbox.core.training.ajet import strip_autokill
 from ajet_inbox.edge.files import list_names
 
 ACCEPTED_WITHIN_S = 5.0
@@ -186,7 +188,7 @@ def check(session: Session, file: tuple[Path, ...], as_json: bool) -> int:
         ((path, reading),) = readings
         _tell_problems(str(path), reading.problems)
         say(f"{path}: {_verdict(reading)}")
-        _tell_values(reading.blueprint)
+        _tell_values(_as_run(reading.blueprint, place.settings))
     return Code.NO if any(errors(reading.problems) for _, reading in readings) else Code.FINE
 
 
@@ -220,6 +222,13 @@ def _tell_problems(file: str, problems: tuple[Problem, ...]) -> None:
     for problem in problems:
         line = f":{problem.line}" if problem.line else ""
         warn(one_line(f"{file}{line}: {problem.level}: {problem.message} {problem.hint}"))
+
+
+def _as_run(blueprint: Blueprint, settings: Settings) -> Blueprint:
+    """With the command that will be run: the watcher takes out what would end other experiments."""
+    if blueprint.launch_command is None or settings.security.autokill is not Autokill.STRIP:
+        return blueprint
+    return structs.replace(blueprint, launch_command=strip_autokill(blueprint.launch_command)[0])
 
 
 def _tell_values(blueprint: Struct) -> None:

@@ -69,6 +69,7 @@ PHRASES: dict[str, tuple[str, str]] = {
         "Read this draft: it was made from the task's text and the folder alone, no one has thought about it yet.",
         "通读本草稿：它仅由任务文本和目录内容生成，尚无人思考过。",
     ),
+    "todo.correct": ("The check says ({level}): {message} {hint}", "检查结果（{level}）：{message} {hint}"),
     "todo.interpreter": ("No interpreter was found: make {path}.", "未找到解释器：请建好 {path}。"),
     "todo.base": (
         "The yaml has no base: give it a model, a task and a reward.",

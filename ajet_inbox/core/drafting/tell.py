@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ajet_inbox.core.blueprint import Mode
+from ajet_inbox.core.blueprint import Mode, Problem
 from ajet_inbox.core.drafting import hygiene, parent
 from ajet_inbox.core.drafting.config import ROOT, Config
 from ajet_inbox.core.drafting.draft import Place
@@ -113,6 +113,13 @@ def todo(frame: Frame, folder: str, command: str, yaml_path: str | None) -> Iter
         yield say("todo.command", language, yaml=yaml_path)
     yield say("todo.check", language, folder=shlex.quote(folder))
     yield say("todo.compare", language)
+
+
+def corrections(problems: Iterable[Problem], language: Language) -> Iterator[str]:
+    """What the check found in the draft, to be seen to by a person."""
+    for problem in problems:
+        told = {"level": problem.level, "message": problem.message, "hint": problem.hint}
+        yield plain(say("todo.correct", language, **told))
 
 
 def _choices(frame: Frame) -> Iterator[str]:
