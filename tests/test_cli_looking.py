@@ -163,7 +163,8 @@ def test_show_tells_what_the_check_found_and_what_to_do_next(home: HomePaths) ->
     assert "ajet-inbox logs runs -f" in shown
     assert "claimed" not in shown
     assert "limit 1 h" in shown
-    assert [p["code"] for p in ajet_json(home, "show", "runs")[1]["problems"]] == ["a", "b"]
+    document = ajet_json(home, "show", "runs")[1]
+    assert [(p["code"], "abc" in p["message"]) for p in document["problems"]] == [("a", False), ("b", False)]
 
 
 NEXT = [

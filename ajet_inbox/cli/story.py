@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ajet_inbox.app.client.states import RunState
 from ajet_inbox.cli.output import clock, lasting
@@ -79,8 +80,9 @@ def step_lines(story: list[dict[str, Any]], count: int) -> list[str]:
 
 
 def problems(entries: tuple[AnyEntry, ...]) -> tuple[Problem, ...]:
-    """What the check said of the drop."""
-    return next((entry.problems for entry in entries if isinstance(entry, Submitted)), ())
+    """What the check said of the drop, without secrets."""
+    found = next((entry.problems for entry in entries if isinstance(entry, Submitted)), ())
+    return tuple(replace(problem, message=mask(problem.message), hint=mask(problem.hint)) for problem in found)
 
 
 def problem_lines(found: tuple[Problem, ...]) -> Iterator[str]:
@@ -88,7 +90,7 @@ def problem_lines(found: tuple[Problem, ...]) -> Iterator[str]:
     for problem in found:
         if problem.level is not Level.INFO:
             line = f"line {problem.line}: " if problem.line else ""
-            yield f"{problem.level:<9} {line}{mask(f'{problem.message} {problem.hint}'.strip())}"
+            yield f"{problem.level:<9} {line}{problem.message} {problem.hint}".rstrip()
 
 
 def _event(entry: AnyEntry) -> str:
