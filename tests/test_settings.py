@@ -233,7 +233,7 @@ def test_what_is_set_and_does_nothing_is_named(text: str) -> None:
 
 # What the pages promise to be without effect (README, "What is not there yet"). Whoever builds one takes it out.
 NOT_YET = """
-limits.first_step limits.lost_after gpu.check gpu.idle_memory progress.render plateau.action plateau.evaluations
+limits.first_step limits.lost_after gpu.check gpu.idle_memory plateau.action plateau.evaluations
 plateau.delta plateau.late stall.action stall.after swarm.ready_timeout swarm.poll notify.command notify.url
 notify.events retention.prune_after snapshot
 """

@@ -168,7 +168,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     """How closely a running experiment is followed."""
 
     read: Annotated[Seconds, "How often its console and metrics files are read."] = 2.0
-    render: Annotated[Seconds, "How often its pages are written anew.", INERT] = 30.0
+    render: Annotated[Seconds, "How often its trial log and its page are written anew while it goes on."] = 30.0
 
 
 class Plateau(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ _HEAD = """\
 # How this home is watched. Every key is shown with its default; a key left out keeps it.
 # What begins with "Not acted on yet" is read and checked, and has no effect so far.
 # Durations and sizes need a unit: 3s, 30 min, 24h, 64 MiB. Read at start: restart the watcher after an edit.
-# `ajet-inbox doctor` checks this file and prints what holds.
+# `ajet-inbox doctor` checks this file and says what differs from the defaults.
 """
 _SLOTS = """\
 #   slots:
