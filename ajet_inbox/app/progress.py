@@ -17,6 +17,7 @@ from ajet_inbox.core.paths import RunPaths
 from ajet_inbox.core.reading.resolve import join
 from ajet_inbox.core.run import Attempt, Run
 from ajet_inbox.core.telling.snapshot import Live
+from ajet_inbox.core.training.ajet_keys import NAME_OF_YAML
 from ajet_inbox.core.training.console_events import EvalSeen, Phase, PhaseSeen
 from ajet_inbox.core.training.evals import Eval, timeline
 from ajet_inbox.core.training.metrics import Format, Metrics, read_metrics, read_train_steps
@@ -35,7 +36,8 @@ class Sources(Struct, frozen=True, kw_only=True):
     """The files beside the console that tell of progress, with the size each had before the run began.
 
     `checkpoints` is the folder of checkpoints; `saved` what was there before, with the time (ns) of its last change:
-    the filesystem's own, which may differ from this host's.
+    the filesystem's own, which may differ from this host's. `new_name`: the trainer makes itself a name at each start,
+    and so never finds its checkpoints again.
     """
 
     val_file: str | None = None
@@ -44,6 +46,7 @@ class Sources(Struct, frozen=True, kw_only=True):
     train_size: int = 0
     checkpoints: str | None = None
     saved: dict[str, int] = {}
+    new_name: bool = False
 
 
 def note_sources(run: Run, paths: RunPaths, number: int) -> None:
@@ -67,6 +70,7 @@ def note_sources(run: Run, paths: RunPaths, number: int) -> None:
         train_size=_size(train_file),
         checkpoints=checkpoints,
         saved=_saved(checkpoints),
+        new_name=config.experiment_name == NAME_OF_YAML,
     )
     write_quick(place / _SOURCES, msgspec.json.encode(noted))
 
@@ -130,7 +134,7 @@ class Progress:
         self._steps = 0
         self._observable = noted.train_file is not None
         self._nan_steps = 0
-        self._checkpoints, self._saved_before = noted.checkpoints, noted.saved
+        self._noted = noted
         self._saved = False
         self.first_step: tuple[int, str] | None = None
 
@@ -148,7 +152,7 @@ class Progress:
         if self._val.read():
             self._in_file = read_metrics(self._val.text).evals
         if not self._saved:
-            self._saved = bool(_saved(self._checkpoints).items() - self._saved_before.items())
+            self._saved = bool(_saved(self._noted.checkpoints).items() - self._noted.saved.items())
 
     def _read_console(self) -> bool:
         found = tail_from(self._console_path, self._offset, _CHUNK)
@@ -198,7 +202,7 @@ class Progress:
             evals=len(evals),
             last_eval_step=max(numbered, default=None),
             nan_steps=self._nan_steps,
-            checkpoint=self._saved,
+            checkpoint=self._saved and not self._noted.new_name,
         )
 
     def live(self, at: datetime) -> Live:

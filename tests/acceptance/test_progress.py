@@ -6,17 +6,20 @@ import csv
 import json
 from typing import Any
 
+import pytest
+
 from tests.acceptance.home import Home
 
 EVAL = "echo '(TaskRunner pid=7) step:{0} - global_steps:{0} - task_pass_rate@1:0.{0} - mean_reward:0.{0}'\n"
 TRAIN = "echo '(TaskRunner pid=7) step:{} - actor/pg_loss:0.1'\n"
 TORN = "printf 'step:99 - mean_reward:0.9'\n"
+FOLDER = "saved_checkpoints/math/lr"
 YAML = "ajet: {project_name: math, experiment_name: lr}\n"
 
 
-def trained(home: Home, command: str, **sections: str) -> dict[str, Any]:
+def trained(home: Home, command: str, yaml: str = YAML, **sections: str) -> dict[str, Any]:
     """What the last attempt of a training was seen to do."""
-    (home.code / "exp.yaml").write_text(YAML)
+    (home.code / "exp.yaml").write_text(yaml)
     yaml_path = str(home.code / "exp.yaml")
     home.mark_and_move_in("exp.md", home.blueprint(command, mode="classic", gpus="0", yaml_path=yaml_path, **sections))
     home.drain()
@@ -50,7 +53,25 @@ def test_a_line_that_one_attempt_left_half_said_is_not_completed_by_the_next(hom
 
 
 def test_a_run_that_finds_somebody_elses_checkpoint_says_so(home: Home) -> None:
-    (home.code / "saved_checkpoints" / "math" / "lr" / "global_step_60").mkdir(parents=True)
+    (home.code / FOLDER / "global_step_60").mkdir(parents=True)
     seen = trained(home, EVAL.format(60) + TRAIN.format(61))
     assert (seen["first_step"], seen["checkpoint"]) == (61, False)
     assert "resumed at step 60; 1 new step" in home.flag()["reason"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "counts"),
+    [
+        ("echo 'Saved checkpoint to ./elsewhere'\n", "lr", True),
+        (f"mkdir -p {FOLDER}/global_step_9\n", "lr", True),
+        (f"echo 9 >{FOLDER}/latest_checkpointed_iteration.txt\n", "lr", True),
+        (f"echo 9 >{FOLDER}/notes.txt\n", "lr", False),
+        ("echo 'Saved checkpoint to ./elsewhere'\n", "read_yaml_name", False),
+    ],
+)
+def test_a_checkpoint_is_one_that_the_trainer_will_find_again(
+    home: Home, command: str, name: str, counts: bool
+) -> None:
+    (home.code / FOLDER).mkdir(parents=True)
+    (home.code / FOLDER / "latest_checkpointed_iteration.txt").write_text("8")
+    assert trained(home, TRAIN.format(9) + command, YAML.replace("lr", name))["checkpoint"] is counts
