@@ -235,3 +235,14 @@ def test_a_closed_pipe_is_no_accident(busy: HomePaths) -> None:
             assert child.stderr
             assert child.stderr.read() == ""
         assert child.returncode == 141
+
+
+@pytest.mark.parametrize("command", [["status", "--json"], ["status"], ["--help"]])
+@pytest.mark.parametrize("stdout", [">&-", ">/dev/full"])
+def test_an_output_that_cannot_be_written_is_no_defect(home: HomePaths, command: list[str], stdout: str) -> None:
+    shell = f'exec "$@" {stdout}'
+    line = ["bash", "-c", shell, "bash", sys.executable, "-m", "ajet_inbox", *command]
+    done = subprocess.run(line, cwd=home.root, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "should not have happened" not in done.stderr
+    assert done.returncode == (0 if stdout == ">&-" else 1)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
 import traceback
+from pathlib import Path
 
 import click
 
@@ -22,6 +24,7 @@ def cli() -> None:
 
 def main() -> int:
     """Run the command in `sys.argv`; its exit code (contract section 5)."""
+    _have_streams()
     _never_fail_to_encode()
     session = Session()
     try:
@@ -36,6 +39,13 @@ def main() -> int:
             traceback.print_exc()
         return _tell(error)
     return int(code or Code.FINE)
+
+
+def _have_streams() -> None:
+    """Started with a closed stream (`>&-`) Python has none at all; nobody reads it, and the exit code still counts."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
 
 
 def _never_fail_to_encode() -> None:
@@ -56,7 +66,8 @@ def _tell(error: Exception) -> int:
     if "--json" in sys.argv:  # whoever reads JSON gets some, however early it went wrong
         from ajet_inbox.cli.output import print_json
 
-        print_json({"error": sentence, "advice": advice, "exit_code": int(code)})
+        with contextlib.suppress(OSError):  # a full disk, which is told on the other stream
+            print_json({"error": sentence, "advice": advice, "exit_code": int(code)})
     click.echo(f"ajet-inbox: {' '.join(filter(None, (sentence, advice)))}", err=True)
     return code
 
