@@ -235,7 +235,8 @@ def _on_consoles(run: Run, paths: RunPaths) -> Metrics:
 
 
 def _console(paths: RunPaths, number: int) -> str:
-    console = _Grown(str(paths.attempt(number) / CONSOLE), 0)
-    while console.read():
-        pass
+    """The end of a console, in one piece: one that is still written to may grow as fast as it is read."""
+    path = str(paths.attempt(number) / CONSOLE)
+    console = _Grown(path, max(0, _size(path) - _FILE_BYTES))
+    console.read()
     return console.text
