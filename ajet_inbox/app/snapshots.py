@@ -144,10 +144,11 @@ class Pages:
         self._rested_at = time.monotonic()
 
     def _is_launching(self) -> bool:
-        """Whether an experiment is about to begin; one that takes long keeps the pages of the others no longer."""
+        """Whether an experiment is about to begin; one that takes long holds up the pages of the others for a while."""
         fleet = self._fleet()
-        busy = fleet.looking or fleet.taking or any(run.state in _LAUNCHING for run in fleet.runs.values())
-        return bool(busy) and time.monotonic() - self._rested_at < self._settings.progress.render
+        about_to = fleet.arriving or fleet.looking or fleet.taking
+        busy = bool(about_to) or any(run.state in _LAUNCHING for run in fleet.runs.values())
+        return busy and time.monotonic() - self._rested_at < self._settings.progress.render
 
     def _is_due(self, run: Run) -> bool:
         if run.state in (State.SUBMITTED, State.FINISHED):
