@@ -172,7 +172,7 @@ def _experiments(home: HomePaths) -> dict[tuple[str, str], str]:
             continue
         text = world.read_text(path, _FILE_BYTES).text if path else None
         if text is not None and (names := _names_in(text)) is not None:
-            found[names] = name
+            found.setdefault(names, name)
     return found
 
 
