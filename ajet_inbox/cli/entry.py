@@ -45,7 +45,7 @@ def _have_streams() -> None:
     """Started with a closed stream (`>&-`) Python has none at all; nobody reads it, and the exit code still counts."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  (for as long as we live)
 
 
 def _never_fail_to_encode() -> None:
@@ -56,9 +56,14 @@ def _never_fail_to_encode() -> None:
 
 
 def _closed_pipe() -> int:
-    # Python flushes standard output once more at its end, and would complain there.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _say_no_more()
     return Code.CLOSED_PIPE
+
+
+def _say_no_more() -> None:
+    """Python flushes standard output once more at its end, and would complain where that cannot be written."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tell(error: Exception) -> int:
@@ -68,7 +73,10 @@ def _tell(error: Exception) -> int:
 
         with contextlib.suppress(OSError):  # a full disk, which is told on the other stream
             print_json({"error": sentence, "advice": advice, "exit_code": int(code)})
+            sys.stdout.flush()
     click.echo(f"ajet-inbox: {' '.join(filter(None, (sentence, advice)))}", err=True)
+    if isinstance(error, OSError):
+        _say_no_more()
     return code
 
 
