@@ -18,6 +18,10 @@ code is stable, so that programs may rely on it. An *error* keeps a run from sta
 log, an *info* is worth knowing. A *text* error lies in the blueprint and rejects it at once. A *world* error lies in
 the machine: it rejects at once when it is certain, else the run waits for a while (`limits.world_wait`).
 
+The watcher does not ask what takes long: how much space other experiments took for checkpoints, which programs run on
+this machine (`command_without_ray`), and, where it has not asked before, whether the interpreter answers. One cause is
+told once: what lies in a codebase that is missing is not missed as well.
+
 What AgentJet has and does is taken from {VERSION}.
 """
 _HEADER = ("| code | kind | level | what it means | what to do |", "|---|---|---|---|---|")
