@@ -308,7 +308,7 @@ class Acts:
         try:
             await asyncio.wait_for(asyncio.to_thread(publish.deliver_results, run, results), _RESULT_DIR_S)
         except (OSError, TimeoutError) as error:
-            text = f"Results could not be delivered to {run.result_dir}: {error or 'no answer'}."
+            text = f"Results could not be delivered to {results.folder}: {error or 'no answer'}."
             logger.warning("{}: {}", run.name, text)
             waited = (_now() - (run.finished_at or _now())).total_seconds()
             again = waited < self._world.settings.limits.world_wait and not publish.lasting(error)

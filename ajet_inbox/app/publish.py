@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from ajet_inbox.app.placing import result_folder
 from ajet_inbox.app.progress import run_metrics
-from ajet_inbox.app.snapshots import WRITING, tell_here, templates_of, write_receipt
+from ajet_inbox.app.receipts import write_receipt
+from ajet_inbox.app.running_pages import WRITING, tell_here, templates_of
 from ajet_inbox.core.admission import NOT_DELIVERED
 from ajet_inbox.core.drops import DropKind
 from ajet_inbox.core.journal import AnyEntry, Submitted

@@ -56,7 +56,7 @@ class Watcher:
         self._lanes = Lanes(self._acts, self.tell)
         self._desk = Desk(world, self._acts.intakes)
         self._pulse = Pulse(world, lambda: self._desk.scan)
-        self._snapshots = Snapshots(home, attempts, self._acts.progress, lambda: self.fleet)
+        self._snapshots = Snapshots(world, self._acts.progress)
         self._wake, self._changed, self._ending, self._dirty = (asyncio.Event() for _ in range(4))
         self._strange: set[str] = set()
         self._accepting = True
