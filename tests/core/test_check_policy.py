@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ajet_inbox.core.blueprint import Kind, Level, Mode
 from ajet_inbox.core.checking.check import POLICY, RULES, policy_problems
 from ajet_inbox.core.checking.facts import Interpreter
-from ajet_inbox.core.checking.page import READING, page
+from ajet_inbox.core.checking.page import READING, WATCHER, page
 from ajet_inbox.core.settings import Limits, Security, Settings
 from tests.core.check_case import BLUEPRINT, FOLDER, PATHS, case, codes, one
 
@@ -99,7 +99,7 @@ def test_an_interpreter_that_is_no_python() -> None:
 
 
 def test_every_code_is_told_once_and_well() -> None:
-    codes_told = [code for rule in RULES for code in rule.codes] + list(READING)
+    codes_told = [code for rule in RULES for code in rule.codes] + list(READING + WATCHER)
     codes_told.append(POLICY[0].codes[0])
     names = [code.name for code in codes_told]
     assert len(names) == len(set(names))

@@ -59,6 +59,43 @@ READING = (
     _said("not_utf8", Level.ERROR, "The file holds bytes that are not UTF-8 text.", "Save it as UTF-8."),
 )
 
+# What only the watcher can say, which knows the home and what else was dropped (app.examine, core.admission).
+WATCHER = (
+    _said(
+        "unreadable", Level.ERROR, "The drop is no plain file or folder, is too large, or may not be read.", "Copy it."
+    ),
+    _said(
+        "result_dir_in_home",
+        Level.ERROR,
+        "The result folder is the home, or lies in its inbox or outbox: results would be taken for those of others.",
+        "Name a folder of the experiment's own.",
+    ),
+    _said(
+        "duplicate",
+        Level.ERROR,
+        "The same key, or the same bytes by the same name, was dropped before.",
+        "Wait for it.",
+    ),
+    _said(
+        "result_dir_in_use",
+        Level.ERROR,
+        "The result folder belongs to a run that is not finished.",
+        "Name another, or replace the run that waits (`submit --replace`).",
+    ),
+    _said(
+        "after_itself", Level.ERROR, "It is to run after a run that waits for it, or after itself.", "Break the circle."
+    ),
+    _said(
+        "services_not_supported",
+        Level.ERROR,
+        "It needs a service beside its command, which this version does not start.",
+        "Start it by hand and leave the service out.",
+    ),
+    _said(
+        "replaces_nothing", Level.WARNING, "No waiting run is called as `replace` says.", "Cancel the other by hand."
+    ),
+)
+
 _CHAPTERS: tuple[tuple[str, Iterable[Rule]], ...] = (
     ("The sections", sections.RULES),
     ("Paths", paths.RULES),
@@ -76,6 +113,7 @@ def page() -> str:
     lines = [_INTRODUCTION, *_chapter("Reading", READING)]
     for title, rules in _CHAPTERS:
         lines += _chapter(title, [code for rule in rules for code in rule.codes])
+    lines += _chapter("What only the watcher can say", WATCHER)
     return "\n".join(lines).rstrip() + "\n"
 
 
