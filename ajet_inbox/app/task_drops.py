@@ -54,7 +54,7 @@ class Drafter:
         key, name = f"draft-{run.drop.id}", f"{run.name}_draft"
         dropped_as = name if self._settings.draft.auto_submit else None
         if dropped_as and (is_dropped(key) or name in await asyncio.to_thread(list_names, self._home.inbox)):
-            return Drafted(run=run.name, dropped_as=name)
+            return self._drafted(run, name)
         try:
             await self._write(run, is_over)
             if dropped_as and not is_over():
@@ -66,7 +66,10 @@ class Drafter:
         except Exception as error:
             logger.exception("Drafting {} failed, which is a defect", run.name)
             return _not_drafted(run, f"It was not drafted for a defect of ours: {error!r}.")  # agents cost: not again
-        return Drafted(run=run.name, dropped_as=dropped_as)
+        return self._drafted(run, dropped_as)
+
+    def _drafted(self, run: Run, dropped_as: str | None) -> Drafted:
+        return Drafted(run=run.name, place=str(self._home.run(run.name).draft), dropped_as=dropped_as)
 
     async def _write(self, run: Run, is_over: Callable[[], bool]) -> None:
         paths = self._home.run(run.name)

@@ -76,8 +76,8 @@ def _drafted(fleet: Fleet, event: saw.Drafted, now: datetime) -> Decision:
     if run is None or run.state is not State.SUBMITTED or not fleet.mine(run):
         return fleet, ()
     outcome = Outcome.SUCCEEDED if event.trouble is None else Outcome.FAILED
-    dropped = f", and dropped as {event.dropped_as}" if event.dropped_as else ""
-    reason = event.trouble or Reason(code="drafted", text=f"A blueprint was drafted into the run's draft/{dropped}.")
+    then = f"it was dropped as {event.dropped_as}" if event.dropped_as else "check it, then submit it"
+    reason = event.trouble or Reason(code="drafted", text=f"A blueprint was drafted into {event.place}; {then}.")
     return record(fleet, run, now, Finished(at=now, via=Step.CONCLUDE, outcome=outcome, reason=reason))
 
 

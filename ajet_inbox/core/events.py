@@ -71,9 +71,13 @@ class AdmitFailed(Struct, frozen=True, kw_only=True):
 
 
 class Drafted(Struct, frozen=True, kw_only=True):
-    """The draft of a dropped task stands, or never will: `trouble` says why. `dropped_as`: it was also submitted."""
+    """The draft of a dropped task stands in `place`, or never will: `trouble` says why.
+
+    `dropped_as`: it was also submitted, by this name.
+    """
 
     run: str
+    place: str = ""
     trouble: Reason | None = None
     dropped_as: str | None = None
 
