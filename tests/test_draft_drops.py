@@ -39,6 +39,11 @@ def home(tmp_path: Path) -> HomePaths:
     return home
 
 
+def dropped(home: HomePaths) -> Drafted:
+    """The draft stands, and was submitted."""
+    return Drafted(run="lr", place=str(home.run("lr").draft), dropped_as="lr_draft")
+
+
 def draft(home: HomePaths, *, is_dropped: bool = False, is_over: bool = False) -> Drafted:
     """What comes of it where drafts are submitted."""
 
@@ -54,9 +59,9 @@ def names(folder: Path) -> list[str]:
 
 
 def test_it_is_drafted_and_dropped_once_whoever_asks_again(home: HomePaths) -> None:
-    assert draft(home) == Drafted(run="lr", dropped_as="lr_draft")
+    assert draft(home) == dropped(home)
     first = (home.inbox / "lr_draft" / "blueprint.md").stat()
-    assert draft(home) == Drafted(run="lr", dropped_as="lr_draft")
+    assert draft(home) == dropped(home)
     assert names(home.inbox) == ["lr_draft"]
     assert (home.inbox / "lr_draft" / "blueprint.md").stat() == first
     assert "key: draft-0123456789ab" in (home.inbox / "lr_draft" / ".ready").read_text()
@@ -64,7 +69,7 @@ def test_it_is_drafted_and_dropped_once_whoever_asks_again(home: HomePaths) -> N
 
 def test_what_became_a_run_is_not_dropped_again(home: HomePaths) -> None:
     home.run("lr").draft.mkdir()
-    assert draft(home, is_dropped=True) == Drafted(run="lr", dropped_as="lr_draft")
+    assert draft(home, is_dropped=True) == dropped(home)
     assert names(home.inbox) == names(home.run("lr").draft) == []
 
 
