@@ -15,7 +15,6 @@ import time
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -32,7 +31,7 @@ from ajet_inbox.core.settings import Language
 from ajet_inbox.core.telling.markup import inline
 from ajet_inbox.core.telling.report import Report
 from ajet_inbox.core.telling.words import WORDS, as_text, word
-from ajet_inbox.edge.pages import flag, index_page, render_pages, render_run
+from ajet_inbox.edge.pages import flag, render_pages, render_run
 from tests.journals import DATA, JOURNALS, life, tell, told
 
 TEMPLATES = Path(__file__).parents[1] / "ajet_inbox" / "templates"
@@ -81,7 +80,6 @@ def test_both_languages_have_the_same_structure(name: str) -> None:
 def test_no_word_is_missing() -> None:
     """A word that is not in the table shows as its key."""
     shown = [page for name in JOURNALS for page in render(told(name)).values()]
-    shown += [index_page(STATES, [], WHEN, Language.EN).decode(), index_page([], [], WHEN, Language.EN).decode()]
     assert not [key for page in shown for key in re.findall(r"\b(?:page|end|stop|moment)\.[a-z_]+\b", page)]
 
 
@@ -325,36 +323,8 @@ def test_a_folder_of_templates_that_is_away_changes_nothing(tmp_path: Path) -> N
     assert render(told("failed"), templates_dir=tmp_path / "none") == render(told("failed"))
 
 
-# ---- the outbox --------------------------------------------------------------------------------------------------
-
-STATES: list[dict[str, Any]] = [
-    {"run": "b&c", "state": "running", "step": 3, "total_steps": 9, "host": "h", "submitted_at": "s", "reason": None},
-    {"run": "<i>", "state": "finished", "outcome": "failed", "reason": {"code": "c", "text": "<script>"}, "step": 0},
-    {"run": "q", "state": "queued", "blocked": "paused: The queue is paused."},
-    {"run": "n", "state": "of_a_newer_version"},
-    {},
-]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_page_of_the_outbox(language: Language) -> None:
-    page = index_page(STATES, [{"host": "gpu-1", "at": "now"}], WHEN, language).decode()
-    assert {tag for tag, _ in tags(page)} <= ALLOWED
-    assert 'href="b%26c/"' in page
-    assert 'href="%3Ci%3E/"' in page
-    for text in ("b&amp;c", "&lt;script&gt;", "paused: The queue is paused.", "of_a_newer_version", "gpu-1", "3 / 9"):
-        assert text in page
-    assert WORDS["failed"][language is Language.ZH] in page
-
-
-def test_an_empty_outbox() -> None:
-    page = index_page([], [], WHEN, Language.EN).decode()
-    assert "No runs yet." in page
-    assert "No watcher has been seen." in page
-
-
 def test_pages_need_nothing_from_elsewhere() -> None:
-    pages = [index_page(STATES, [], WHEN, Language.EN), *(data for _, data in render_run(told("failed"), Language.EN))]
+    pages = [data for _, data in render_run(told("failed"), Language.EN)]
     assert not any(re.search(rb"(?:src|href)=\"(?:https?:)?//|@import|url\(", page) for page in pages)
 
 

@@ -18,7 +18,7 @@ _FILE_BYTES = 1 << 20
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)")
 # What a service manager or a terminal told the watcher alone; an experiment that answered it would confuse them.
 _OURS = re.compile(
-    r"NOTIFY_SOCKET|WATCHDOG_\w+|INVOCATION_ID|JOURNAL_STREAM|LISTEN_\w+|MAINPID|TMUX\w*|AJET_\w+|SYSTEMD_EXEC_PID"
+    r"NOTIFY_SOCKET|WATCHDOG_\w+|INVOCATION_ID|JOURNAL_STREAM|LISTEN_\w+|MAINPID|MANAGERPID|TMUX\w*|AJET_\w+|SYSTEMD_EXEC_PID"
     r"|OLDPWD|PWD|SHLVL|_"
 )
 

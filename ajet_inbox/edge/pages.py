@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import yaml
@@ -47,18 +46,6 @@ def render_pages(
     facts = {"report": report, "at": at}
     yield "trial_log.md", _render(f"trial_log.{language}.md.j2", facts, language, templates_dir)
     yield "index.html", _render("run.html.j2", facts, language, templates_dir)
-
-
-def index_page(
-    states: Sequence[Mapping[str, Any]],
-    watchers: Sequence[Mapping[str, Any]],
-    at: datetime,
-    language: Language,
-    templates_dir: Path | None = None,
-) -> bytes:
-    """The page of the outbox as of `at`: the state.json of each run, in this order, and the watchers' heartbeats."""
-    facts = {"states": states, "watchers": watchers, "at": at}
-    return _render("index.html.j2", facts, language, templates_dir)
 
 
 def flag(report: Report, result: bytes, folder: Path) -> bytes:

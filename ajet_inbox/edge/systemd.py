@@ -1,15 +1,9 @@
-"""Talking to systemd: the readiness protocol of sd_notify(3), which is one datagram, and what must not be handed on."""
+"""Talking to systemd: the readiness protocol of sd_notify(3), which is one datagram."""
 
 from __future__ import annotations
 
 import os
 import socket
-
-# They name this service: a child that kept them would speak for it, or take its sockets (systemd.exec(5)).
-SERVICE_VARIABLES = frozenset(
-    {"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID"}
-    | {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "MAINPID", "MANAGERPID"}
-)
 
 READY = "READY=1"
 STOPPING = "STOPPING=1"
